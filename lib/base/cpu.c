@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* cpu.c - see cpu.h. */
+#include "base/cpu.h"
+
+#include <sched.h>
+#include <stddef.h>
+#include <unistd.h>
+
+static uint32_t (*override_id)(void);
+static uint32_t override_count;
+
+static uint32_t real_count(void)
+{
+	static uint32_t known;
+	uint32_t count = __atomic_load_n(&known, __ATOMIC_RELAXED);
+
+	if (count == 0) {
+		long conf = sysconf(_SC_NPROCESSORS_CONF);
+
+		count = conf < 1 ? 1 : (uint32_t)conf;
+		if (count > CPU_SHARDS_MAX)
+			count = CPU_SHARDS_MAX;
+		__atomic_store_n(&known, count, __ATOMIC_RELAXED);
+	}
+	return count;
+}
+
+uint32_t cpu_count(void)
+{
+	return override_count != 0 ? override_count : real_count();
+}
+
+uint32_t cpu_id(void)
+{
+	if (override_id != NULL)
+		return override_id();
+
+	int cpu = sched_getcpu();
+
+	if (cpu < 0)
+		return 0;
+	return (uint32_t)cpu % real_count();
+}
+
+void cpu_override(uint32_t (*id)(void), uint32_t count)
+{
+	override_id = id;
+	override_count = count;
+}

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * layers.h - devices that wrap another: statistics, faults, power cuts.
+ *
+ * Each layer owns the device below it and passes on what it does not change.
+ * All are in the library for good: users count their I/O with the same layer
+ * that the benchmarks read.
+ */
+#ifndef BLK_LAYERS_H
+#define BLK_LAYERS_H
+
+#include "blk/blk.h"
+
+/* ---- statistics -------------------------------------------------------- */
+
+struct blk_stats {
+	uint64_t ops[5];   /* completed requests, by enum blk_op */
+	uint64_t bytes[5]; /* bytes of those */
+	uint64_t errors[5];
+	uint64_t ns[5]; /* time between submission and completion */
+};
+
+MUST_USE int blk_wrap_stats(struct blk_dev *below, struct blk_dev **out);
+
+/* Sums over CPUs; exact when no request is in flight. */
+void blk_stats_read(const struct blk_dev *dev, struct blk_stats *out);
+
+/* ---- faults ------------------------------------------------------------ */
+
+struct blk_fault {
+	enum blk_op op; /* which kind of request */
+	uint64_t nth;   /* fail the nth of that kind from now, 1 is the next */
+	uint64_t count; /* and that many in all; UINT64_MAX: for good */
+	int error;      /* -errno to report */
+	bool half;      /* do half of a write's or read's sectors before */
+};
+
+MUST_USE int blk_wrap_fault(struct blk_dev *below, struct blk_dev **out);
+
+/* Arm one more rule; any number may be armed.  -ENOMEM. */
+MUST_USE int blk_fault_arm(struct blk_dev *dev, const struct blk_fault *rule);
+void blk_fault_disarm(struct blk_dev *dev);
+
+/* Delay every flush by @ns from now on. */
+void blk_fault_delay_flush(struct blk_dev *dev, uint64_t ns);
+
+/* Requests of kind @op seen since the layer was made. */
+uint64_t blk_fault_seen(const struct blk_dev *dev, enum blk_op op);
+
+/* ---- power cuts -------------------------------------------------------- */
+
+/*
+ * Records every write, discard, zeroing and barrier, as events numbered from
+ * 0, while passing them on.  blk_crash_state() makes what a disk could hold
+ * after power was cut just before event @cut: the image at the time of the
+ * wrap, every write that had completed when the last flush before @cut that
+ * succeeded began, and of the later ones a subset in an order and torn at
+ * sectors as @seed says.  Seed 0 keeps none of the later ones, seed 1 all
+ * whole in order.
+ *
+ * Marks are the test's: what it had been promised at which event.
+ */
+MUST_USE int blk_wrap_crash(struct blk_dev *below, struct blk_dev **out);
+
+uint64_t blk_crash_events(const struct blk_dev *dev);
+
+/* A new memory device with such a state.  -EINVAL: @cut beyond the events. */
+MUST_USE int blk_crash_state(
+	struct blk_dev *dev, uint64_t cut, uint64_t seed, struct blk_dev **out);
+
+/* A hash of what blk_crash_state() would make, for counting distinct ones. */
+MUST_USE int blk_crash_hash(
+	struct blk_dev *dev, uint64_t cut, uint64_t seed, uint64_t *out);
+
+#endif /* BLK_LAYERS_H */

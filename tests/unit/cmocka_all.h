@@ -10,6 +10,14 @@
 
 /* clang-format off */
 #include <cmocka.h>
+
 /* clang-format on */
+
+/* End the running test as skipped; @reason is shown to whoever ran it. */
+static inline void skip_because(const char *reason)
+{
+	print_message("# %s\n", reason);
+	skip();
+}
 
 #endif /* TESTS_CMOCKA_ALL_H */

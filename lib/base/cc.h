@@ -33,6 +33,12 @@
 #define REQUIRES(...)    __attribute__((requires_capability(__VA_ARGS__)))
 #define EXCLUDES(...)    __attribute__((locks_excluded(__VA_ARGS__)))
 #define NO_LOCK_ANALYSIS __attribute__((no_thread_safety_analysis))
+#define ASSERTS_HELD(x)  __attribute__((assert_capability(x)))
+#define ACQUIRES_SHARED(...)                                                   \
+	__attribute__((acquire_shared_capability(__VA_ARGS__)))
+#define RELEASES_SHARED(...)                                                   \
+	__attribute__((release_shared_capability(__VA_ARGS__)))
+#define TRY_ACQUIRES(...) __attribute__((try_acquire_capability(__VA_ARGS__)))
 #else
 #define CAPABILITY(name)
 #define ACQUIRES(...)
@@ -40,6 +46,10 @@
 #define REQUIRES(...)
 #define EXCLUDES(...)
 #define NO_LOCK_ANALYSIS
+#define ASSERTS_HELD(x)
+#define ACQUIRES_SHARED(...)
+#define RELEASES_SHARED(...)
+#define TRY_ACQUIRES(...)
 #endif
 
 #endif /* BASE_CC_H */

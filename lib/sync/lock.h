@@ -17,7 +17,9 @@
  * sleeps in the kernel.
  *
  * Statistics: each class counts contention always (in the slow path, per
- * CPU), and acquisitions, wait time and hold time while lock_profile(true).
+ * CPU), and acquisitions, wait time, hold time and who waited for whom while
+ * lock_profile(true).  While it is off, an uncontended lock stores nothing but
+ * its own word.
  *
  * docs/locking.md explains why each rank sits where it does; a test compares
  * its table with this enum.
@@ -52,15 +54,21 @@ struct lock_class {
 	const char *name;
 	enum lock_rank rank;
 	bool ties; /* two of this rank may be held, by the rank's rule */
-	struct lock_stats *stats; /* [atomic] made by the first slow path */
+	_Atomic(struct lock_stats *) stats; /* made by the first slow path */
 };
 
 struct CAPABILITY("mutex") mtx {
 	_Atomic uint32_t word;    /* 0 free, 1 held, 2 held and waited for */
+	_Atomic int32_t site;     /* who took it last, while profiling */
 	struct lock_class *class; /* [const] */
 };
 
-/* @class must outlive @m; it is usually static. */
+#define MTX_INIT(its_class)                                                    \
+	{                                                                      \
+		.class = (its_class)                                           \
+	}
+
+/* @class must outlive the program's last lock_profile_read(): it is static. */
 void mtx_init(struct mtx *m, struct lock_class *class);
 
 /* Aborts in debug builds if @m is held. */
@@ -70,13 +78,13 @@ void mtx_lock(struct mtx *m) ACQUIRES(*m);
 void mtx_unlock(struct mtx *m) RELEASES(*m);
 
 /* Never waits; true if the lock was taken.  Exempt from the rank check. */
-MUST_USE bool mtx_trylock(struct mtx *m);
+MUST_USE bool mtx_trylock(struct mtx *m) TRY_ACQUIRES(true, *m);
 
 /* Take @m beside @held, which is of the same rank. */
 void mtx_lock_tie(struct mtx *m, const struct mtx *held) ACQUIRES(*m);
 
 /* Abort unless the calling thread holds @m.  Debug builds only. */
-void mtx_assert_held(const struct mtx *m);
+void mtx_assert_held(const struct mtx *m) ASSERTS_HELD(*m);
 
 /*
  * Things that are not mutexes but rank as locks (an open journal operation):
@@ -88,5 +96,40 @@ void rank_leave(enum lock_rank rank, const void *what);
 /* Abort if the calling thread holds a lock of @rank or above; for calls
  * that wait.  Debug builds only. */
 void rank_assert_below(enum lock_rank rank);
+
+/* ---- statistics ---------------------------------------------------------- */
+
+/* Measure from now on, or stop.  What was counted stays. */
+void lock_profile(bool on);
+
+enum { LOCK_SITES = 16 };
+
+/* One pair of places in the code; addresses for dladdr() or addr2line. */
+struct lock_site {
+	uintptr_t waiter; /* called lock, and waited */
+	uintptr_t holder; /* had called lock; 0: before profiling began */
+	uint64_t count;
+	uint64_t wait_ns;
+};
+
+struct lock_report {
+	const char *name;
+	enum lock_rank rank;
+	uint64_t
+		contended; /* since the program began; the rest while profiling */
+	uint64_t acquired;
+	uint64_t wait_ns;
+	uint64_t hold_ns;    /* summed over readers, where readers share */
+	uint64_t sites_lost; /* waits of pairs that found no room in sites */
+	unsigned site_count;
+	struct lock_site sites[LOCK_SITES]; /* most waited first */
+};
+
+/*
+ * Tell @fn of each class that was contended or profiled, in any order.  Sums
+ * are of one moment only as far as nobody locks meanwhile.
+ */
+void lock_profile_read(
+	void (*fn)(void *arg, const struct lock_report *report), void *arg);
 
 #endif /* SYNC_LOCK_H */

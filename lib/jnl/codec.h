@@ -39,9 +39,9 @@ struct jnl_super {
 };
 
 /*
- * Decode @raw, the first 1024 bytes of log block 0.  @why gets the reason in
- * one line (may be NULL).  -EUCLEAN, -EBADMSG (checksum), -EOPNOTSUPP
- * (features).  @log_blocks is the length of the map.
+ * Decode @raw, the first 1024 bytes of the superblock's log block.  @why gets
+ * the reason in one line (may be NULL).  -EUCLEAN, -EBADMSG (checksum),
+ * -EOPNOTSUPP (features).  @log_blocks is the length of the map.
  */
 MUST_USE int jnl_super_decode(const struct jbd_super *raw, uint32_t block_bytes,
 	uint32_t log_blocks, struct jnl_super *out, char *why,
@@ -98,10 +98,27 @@ uint32_t jnl_revoke_bytes(const struct jnl_super *sb);
 /* Write header fields. */
 void jnl_header_encode(void *block, enum jbd_block_type type, jnl_tid tid);
 
-/* A whole commit block; @v1_crc is the running crc32_be of v1. */
+/* False: no magic number, not a block of the log's own. */
+bool jnl_header_decode(const void *block, uint32_t *type, jnl_tid *tid);
+
+/*
+ * A whole commit block; @v1_crc is v1's checksum: crc32_be from ~0 over the
+ * transaction's descriptor and data blocks as they lie in the log, in order
+ * (revoke blocks are not in it).
+ */
 void jnl_commit_encode(const struct jnl_super *sb, void *block, jnl_tid tid,
 	uint64_t seconds, uint32_t nanoseconds, uint32_t v1_crc);
 bool jnl_commit_intact(const struct jnl_super *sb, const void *block);
+
+/* Does commit @block vouch for blocks with checksum @v1_crc?  True without
+ * v1, and for a commit block that was written before v1 was switched on. */
+bool jnl_commit_covers(
+	const struct jnl_super *sb, const void *block, uint32_t v1_crc);
+
+/* ---- the map -------------------------------------------------------------- */
+
+/* The length of the map. */
+uint32_t jnl_place_blocks(const struct jnl_place *place);
 
 /* Where log block @log lies on its device; @log is inside the map. */
 blk_no jnl_place_dev(const struct jnl_place *place, uint32_t log);

@@ -76,12 +76,15 @@ struct jnl_extent {
 };
 
 /*
- * Where the log is: a block map over a device, complete from log block 0 (the
- * journal superblock), sorted.  Internal journals share the data device.
+ * Where the log is: a block map over a device, complete from log block 0,
+ * sorted.  Internal journals share the data device and begin with the journal
+ * superblock.  An external journal numbers its blocks from the start of its
+ * device, so that the superblock comes after the device's label.
  */
 struct jnl_place {
 	struct blk_dev *dev;
 	uint32_t block_bytes;
+	uint32_t super; /* log block of the journal superblock; internal: 0 */
 	const struct jnl_extent *map;
 	uint32_t map_count;
 	bool external; /* the log is not on the data device */

@@ -7,7 +7,7 @@
 uint32_t crc32c(uint32_t seed, const void *data, size_t bytes)
 {
 	/* isa-l's parameter is not const-qualified and counts in int. */
-	unsigned char *at = (unsigned char *)(uintptr_t)data;
+	unsigned char *at = (unsigned char *)data;
 	const size_t piece = 1U << 30;
 
 	for (; bytes > piece; bytes -= piece, at += piece)

@@ -115,6 +115,41 @@ struct jbd_commit {
 	struct be32 nanoseconds;
 };
 
+/*
+ * The fast-commit area: records of a tag, a length and a body, packed into
+ * blocks, none across the end of one.  A fast commit is a run of records that
+ * a TAIL ends; the next one begins in the next block.  Only the first has a
+ * HEAD.
+ */
+enum jbd_fast_tag {
+	JBD_FAST_ADD_RANGE = 1,
+	JBD_FAST_DEL_RANGE = 2,
+	JBD_FAST_CREATE = 3,
+	JBD_FAST_LINK = 4,
+	JBD_FAST_UNLINK = 5,
+	JBD_FAST_INODE = 6,
+	JBD_FAST_PAD = 7,
+	JBD_FAST_TAIL = 8,
+	JBD_FAST_HEAD = 9,
+};
+
+struct jbd_fast {
+	struct le16 tag;
+	struct le16 bytes; /* of the body */
+};
+
+struct jbd_fast_head {
+	struct le32 features; /* 0 */
+	struct le32 tid;      /* the transaction that follows the log's last */
+};
+
+/* Its length reaches to the end of the block. */
+struct jbd_fast_tail {
+	struct le32 tid;
+	struct le32 checksum; /* crc32c from 0 over all bytes since the last
+	                         TAIL, this record up to here included */
+};
+
 _Static_assert(sizeof(struct jbd_super) == 1024, "journal superblock");
 _Static_assert(sizeof(struct jbd_commit) == 60, "commit block");
 _Static_assert(sizeof(struct jbd_revoke) == 16, "revoke block");

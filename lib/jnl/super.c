@@ -164,6 +164,7 @@ int jnl_super_decode(const struct jbd_super *raw, uint32_t block_bytes,
 		return refuse(&reason, -EBADMSG,
 			"journal superblock checksum is bad");
 	sb.end = sb.block_count - sb.fc_blocks;
+	sb.fc_first = sb.end + 1;
 	err = check_geometry(&sb, log_blocks, &reason);
 	if (err != 0)
 		return err;

@@ -14,10 +14,10 @@
 /* ---- statistics -------------------------------------------------------- */
 
 struct blk_stats {
-	uint64_t ops[5];   /* completed requests, by enum blk_op */
-	uint64_t bytes[5]; /* bytes of those */
-	uint64_t errors[5];
-	uint64_t ns[5]; /* time between submission and completion */
+	uint64_t ops[5];    /* completed requests, by enum blk_op */
+	uint64_t bytes[5];  /* of those that succeeded */
+	uint64_t errors[5]; /* those that failed */
+	uint64_t ns[5];     /* time between submission and completion */
 };
 
 MUST_USE int blk_wrap_stats(struct blk_dev *below, struct blk_dev **out);
@@ -56,9 +56,14 @@ uint64_t blk_fault_seen(const struct blk_dev *dev, enum blk_op op);
  * wrap, every write that had completed when the last flush before @cut that
  * succeeded began, and of the later ones a subset in an order and torn at
  * sectors as @seed says.  Seed 0 keeps none of the later ones, seed 1 all
- * whole in order.
+ * whole in order.  Of a discard that counts nobody knows what it left: the old
+ * bytes, zeroes or junk.
  *
- * Marks are the test's: what it had been promised at which event.
+ * What a test was promised, it notes beside blk_crash_events(): a promise made
+ * when there were N events holds in every state with @cut >= N.
+ *
+ * Wrap a memory device directly: its contents are then shared, not copied.
+ * Ascending cuts are cheapest; closing the layer leaves its states alive.
  */
 MUST_USE int blk_wrap_crash(struct blk_dev *below, struct blk_dev **out);
 
@@ -68,7 +73,11 @@ uint64_t blk_crash_events(const struct blk_dev *dev);
 MUST_USE int blk_crash_state(
 	struct blk_dev *dev, uint64_t cut, uint64_t seed, struct blk_dev **out);
 
-/* A hash of what blk_crash_state() would make, for counting distinct ones. */
+/*
+ * A hash of what blk_crash_state() would make, for counting distinct ones:
+ * equal if and only if the contents are (but for zeroings and discards above
+ * 1 MiB, whose way there counts too).  Asking for the state next is free.
+ */
 MUST_USE int blk_crash_hash(
 	struct blk_dev *dev, uint64_t cut, uint64_t seed, uint64_t *out);
 

@@ -12,6 +12,10 @@
 
 NORETURN void assert_failed(const char *file, int line, const char *what);
 
+/* Checked in every build: for functions whose purpose is to check. */
+#define CHECK(cond)                                                            \
+	(LIKELY(cond) ? (void)0 : assert_failed(__FILE__, __LINE__, #cond))
+
 #ifdef EXTANT_DEBUG
 #define ASSERT(cond)                                                           \
 	(LIKELY(cond) ? (void)0 : assert_failed(__FILE__, __LINE__, #cond))

@@ -49,6 +49,9 @@ MUST_USE int jnl_super_decode(const struct jbd_super *raw, uint32_t block_bytes,
 	uint32_t log_blocks, struct jnl_super *out, char *why,
 	size_t why_bytes);
 
+/* Set the derived fields after features have changed. */
+void jnl_super_derive(struct jnl_super *sb);
+
 /* Bring start, sequence, error and features of @sb into @raw, and its
  * checksum. */
 void jnl_super_encode(const struct jnl_super *sb, struct jbd_super *raw);

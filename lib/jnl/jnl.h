@@ -93,8 +93,10 @@ struct jnl_place {
 /* ---- what the client brings -------------------------------------------- */
 
 /*
- * All callbacks but need_recovery() run on the committing thread, with no
- * operation open and no lock of the journal held.
+ * fold(), seal(), home_pass() and committed() run on the committing thread,
+ * with no operation of it open and no lock that jnl_begin() or an operation
+ * needs (seal() excepted); need_recovery() on whichever thread commits first
+ * or closes; aborted() on any thread, perhaps inside an operation.
  */
 struct jnl_client {
 	/*
@@ -127,12 +129,23 @@ struct jnl_client {
 
 enum jnl_admission { JNL_ADMIT_PERCPU, JNL_ADMIT_ATOMIC, JNL_ADMIT_LOCK };
 
+/* Which checksums the log carries from now on. */
+enum jnl_checksum {
+	JNL_CHECKSUM_KEEP, /* as the journal's superblock says */
+	JNL_CHECKSUM_NONE,
+	JNL_CHECKSUM_V1, /* one per transaction, in the commit block */
+	JNL_CHECKSUM_V2, /* crc32c per block, 16 bits of it in tags */
+	JNL_CHECKSUM_V3, /* crc32c per block */
+};
+
 struct jnl_opts {
 	struct cache *cache; /* home blocks; client_bytes >= JNL_BUF_BYTES */
 	const struct jnl_place *place; /* NULL: no journal, same transactions */
 	const struct jnl_client *client; /* members may be NULL */
 	void *client_arg;
 	enum jnl_admission admission;
+	enum jnl_checksum checksum;
+	bool wide;           /* 64-bit block numbers, whatever it had before */
 	uint32_t commit_ms;  /* age at which the timer commits; 0: 5000 */
 	uint32_t max_blocks; /* smaller transactions (tests); 0: by J6 */
 };
@@ -171,17 +184,19 @@ uint32_t jnl_op_max(const struct jnl *j);
 struct jnl_op {
 	struct jnl *jnl;
 	struct jnl_op *outer; /* the operation this one joined, or NULL */
-	jnl_tid tid;
-	uint32_t shard;   /* the per-CPU slot it entered by */
-	uint32_t credits; /* asked for */
-	uint32_t used;    /* blocks that were new to the transaction */
+	struct jnl_op *above; /* this thread's operation before it, or NULL */
+	uint64_t stamp;       /* of the transaction; see jnl_int.h */
+	uint32_t shard;       /* the per-CPU slot it entered by */
+	uint32_t credits;     /* asked for */
+	uint32_t used;        /* blocks that were new to the transaction */
 };
 
 /*
  * Join the running transaction, with room for @credits distinct blocks.  May
  * sleep for a commit and for log space, so hold no lock above RANK_FILE.
- * Inside an operation of this thread it joins that one and adds @credits by
- * jnl_extend().  -ENOSPC: @credits can never fit.
+ * Inside an operation of this thread it joins that one, which must find room
+ * for @credits more without waiting (else -EAGAIN).  -ENOSPC: @credits exceed
+ * jnl_op_max().
  */
 MUST_USE int jnl_begin(struct jnl *j, uint32_t credits, struct jnl_op *op);
 
@@ -216,7 +231,8 @@ MUST_USE int jnl_pledge(struct jnl_op *op, struct buf *b);
  * @b (pinned, or NULL when it is not cached) at @block was freed: its edits in
  * this transaction are not logged, older copies in the log are not replayed,
  * and once the freeing is COMMITTED it leaves cache and checkpoint lists,
- * before the client's committed() is called.
+ * before the client's committed() is called.  Costs a credit if @b was not
+ * part of this transaction yet.  -ENOMEM: nothing happened.
  */
 MUST_USE int jnl_forget(struct jnl_op *op, blk_no block, struct buf *b);
 

@@ -61,7 +61,7 @@ static void decode_v2(const struct jbd_super *raw, struct jnl_super *sb)
 	}
 }
 
-static void derive(struct jnl_super *sb)
+void jnl_super_derive(struct jnl_super *sb)
 {
 	sb->csum_v1 = sb->compat & JBD_COMPAT_CHECKSUM;
 	sb->csum_v3 = sb->incompat & JBD_INCOMPAT_CSUM_V3;
@@ -156,7 +156,7 @@ int jnl_super_decode(const struct jbd_super *raw, uint32_t block_bytes,
 		return err;
 	if (sb.version == 2)
 		decode_v2(raw, &sb);
-	derive(&sb);
+	jnl_super_derive(&sb);
 	err = check_features(raw, &sb, &reason);
 	if (err != 0)
 		return err;
@@ -180,10 +180,9 @@ void jnl_super_encode(const struct jnl_super *sb, struct jbd_super *raw)
 	raw->error = be32_of((uint32_t)-sb->error);
 	if (sb->version == 1)
 		return;
+	raw->header.type = be32_of(JBD_SUPER_V2);
 	raw->feature_compat = be32_of(sb->compat);
 	raw->feature_incompat = be32_of(sb->incompat);
-	if (sb->csum_v23) {
-		raw->checksum_type = JBD_CSUM_CRC32C;
-		raw->checksum = be32_of(super_checksum(raw));
-	}
+	raw->checksum_type = sb->csum_v23 ? JBD_CSUM_CRC32C : 0;
+	raw->checksum = be32_of(sb->csum_v23 ? super_checksum(raw) : 0);
 }

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * thread.c - the journal's two threads: one commits, one brings blocks home.
+ *
+ * The commit thread acts when a transaction is old, or full, or somebody
+ * asked without waiting.  The checkpoint thread acts when log space or pinned
+ * buffers run short; neither ever waits for the other while holding a lock,
+ * so a commit never waits for a checkpoint (J6).
+ */
+#include <errno.h>
+
+#include "jnl/jnl_int.h"
+#include "sync/futex.h"
+
+/* Is a commit due?  If not, *@ns is when to look again. */
+static bool commit_due(struct jnl *j, uint64_t *ns)
+{
+	uint64_t running;
+	uint64_t age;
+
+	mtx_lock(&j->lock);
+	running = j->running;
+	age = jnl_now() - j->opened_ns;
+	mtx_unlock(&j->lock);
+	*ns = j->commit_ns;
+	if (running == 0)
+		return false;
+	/* Also an empty one when asked: somebody waits for its credits. */
+	if (atomic_load(&j->kicked) >= running)
+		return true;
+	if (jnl_txn_empty(j, running))
+		return false;
+	if (age >= j->commit_ns)
+		return true;
+	*ns = j->commit_ns - age;
+	return false;
+}
+
+static void commit_once(struct jnl *j)
+{
+	mtx_lock(&j->commit_lock);
+	(void)!jnl_commit(j);
+	mtx_unlock(&j->commit_lock);
+	jnl_signal(&j->commit_seq);
+}
+
+static void *commit_main(void *arg)
+{
+	struct jnl *j = arg;
+
+	while (!atomic_load(&j->stopping)) {
+		uint32_t seen = atomic_load(&j->commit_work);
+		uint64_t ns;
+
+		if (jnl_error(j) != 0) {
+			jnl_superblock_store_error(j);
+			(void)futex_wait(&j->commit_work, seen, FUTEX_FOREVER);
+		} else if (commit_due(j, &ns)) {
+			commit_once(j);
+		} else {
+			(void)futex_wait(&j->commit_work, seen, ns);
+		}
+	}
+	return NULL;
+}
+
+static bool home_due(struct jnl *j)
+{
+	bool due;
+
+	mtx_lock(&j->lock);
+	due = jnl_error(j) == 0 && jnl_home_pressed_locked(j);
+	mtx_unlock(&j->lock);
+	return due;
+}
+
+/* What is left belongs to the running transaction: it must commit. */
+static void home_unstick(struct jnl *j)
+{
+	uint64_t stamp = atomic_load(&j->gate);
+
+	if (stamp != 0)
+		jnl_kick(j, (jnl_tid)stamp);
+}
+
+static void *home_main(void *arg)
+{
+	struct jnl *j = arg;
+	bool stuck;
+
+	while (!atomic_load(&j->stopping)) {
+		uint32_t seen = atomic_load(&j->home_work);
+
+		if (!home_due(j)) {
+			(void)futex_wait(&j->home_work, seen, FUTEX_FOREVER);
+			continue;
+		}
+		mtx_lock(&j->home_lock);
+		(void)!jnl_home_some(j, &stuck);
+		mtx_unlock(&j->home_lock);
+		if (stuck) {
+			home_unstick(j);
+			(void)futex_wait(&j->home_work, seen, FUTEX_FOREVER);
+		}
+	}
+	return NULL;
+}
+
+int jnl_threads_start(struct jnl *j)
+{
+	int err = pthread_create(&j->commit_thread, NULL, commit_main, j);
+
+	if (err != 0)
+		return -err;
+	err = pthread_create(&j->home_thread, NULL, home_main, j);
+	if (err == 0)
+		return 0;
+	atomic_store(&j->stopping, true);
+	jnl_signal(&j->commit_work);
+	(void)pthread_join(j->commit_thread, NULL);
+	return -err;
+}
+
+void jnl_threads_stop(struct jnl *j)
+{
+	atomic_store(&j->stopping, true);
+	jnl_signal(&j->commit_work);
+	jnl_signal(&j->home_work);
+	(void)pthread_join(j->commit_thread, NULL);
+	(void)pthread_join(j->home_thread, NULL);
+}

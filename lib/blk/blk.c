@@ -169,7 +169,7 @@ int blk_write(
 	struct blk_dev *dev, uint64_t offset, size_t bytes, const void *data)
 {
 	/* A write only reads from its vectors. */
-	struct iovec iov = {(void *)(uintptr_t)data, bytes};
+	struct iovec iov = {(void *)data, bytes};
 	struct blk_io io = {.op = BLK_WRITE,
 		.offset = offset,
 		.bytes = bytes,

@@ -56,10 +56,10 @@ uint64_t blk_iov_bytes(const struct iovec *iov, int count);
 /* One request on its way through a layer; the notes are the layer's own. */
 struct blk_hop {
 	struct blk_io *io; /* the copy that goes below; may be changed */
-	bool wait;         /* somebody waits: the layer may sleep */
 	uint64_t number;
 	void *memory;
 	int error;
+	bool wait; /* somebody waits: the layer may sleep */
 };
 
 struct blk_layer;

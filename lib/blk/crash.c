@@ -114,31 +114,27 @@ static uint8_t *data_copy(const struct blk_io *io)
 	return data;
 }
 
-static int event_add(struct crash_layer *cl, const struct blk_io *io,
-	uint8_t *data, uint64_t *number)
+static int event_add(struct crash_layer *cl, const struct crash_event *event,
+	uint64_t *number)
 {
-	struct crash_event *event;
+	struct crash_event *place;
 	uint64_t *flush = NULL;
 	int err = -ENOMEM;
 
 	mtx_lock(&cl->lock);
-	if (io->op == BLK_FLUSH) {
+	if (event->op == BLK_FLUSH) {
 		flush = grow_add(&cl->flushes, sizeof(*flush));
 		if (flush == NULL)
 			goto out_unlock;
 		*flush = cl->events.count;
 	}
 	*number = cl->events.count;
-	event = grow_add(&cl->events, sizeof(*event));
-	if (event == NULL) {
+	place = grow_add(&cl->events, sizeof(*place));
+	if (place == NULL) {
 		cl->flushes.count -= flush != NULL;
 		goto out_unlock;
 	}
-	*event = (struct crash_event){.op = io->op,
-		.offset = io->offset,
-		.bytes = io->bytes,
-		.data = data,
-		.stamp = NOT_YET};
+	*place = *event;
 	cl->changes++;
 	err = 0;
 out_unlock:
@@ -149,22 +145,25 @@ out_unlock:
 static bool crash_before(struct blk_layer *layer, struct blk_hop *hop)
 {
 	struct crash_layer *cl = crash_of(&layer->dev);
-	uint8_t *data = NULL;
+	struct blk_io *io = hop->io;
+	struct crash_event event = {.op = io->op,
+		.offset = io->offset,
+		.bytes = io->bytes,
+		.stamp = NOT_YET};
 
 	hop->number = NO_EVENT;
-	if (hop->io->op == BLK_READ)
+	if (io->op == BLK_READ)
 		return true;
-	hop->io->result = -ENOMEM;
-	if (hop->io->op == BLK_WRITE) {
-		data = data_copy(hop->io);
-		if (data == NULL)
+	io->result = -ENOMEM;
+	if (io->op == BLK_WRITE) {
+		event.data = data_copy(io);
+		if (event.data == NULL)
 			return false;
 	}
-	if (event_add(cl, hop->io, data, &hop->number) != 0) {
-		free(data);
-		return false;
-	}
-	return true;
+	if (event_add(cl, &event, &hop->number) == 0)
+		return true;
+	free(event.data);
+	return false;
 }
 
 static void crash_after(struct blk_layer *layer, struct blk_hop *hop)

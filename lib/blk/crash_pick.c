@@ -6,6 +6,7 @@
  * Software breaks at the edges, so the seed first draws one of several kinds
  * of loss, and every kind can be reached at every cut.
  */
+#include "base/assert.h"
 #include "base/cc.h"
 #include "base/hash.h"
 #include "blk/crash_int.h"
@@ -32,6 +33,7 @@ void crash_pick_bits(struct crash_pick *pick, uint64_t salt)
 
 static uint64_t below(uint64_t *rng, uint64_t limit)
 {
+	ASSERT(limit > 0);
 	return hash_next(rng) % limit;
 }
 

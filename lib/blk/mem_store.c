@@ -268,9 +268,8 @@ static uint64_t store_pages(const struct mem_store *store)
 	return (store->bytes + PAGE_BYTES - 1) >> PAGE_SHIFT;
 }
 
-int mem_store_clone(const struct mem_store *store, struct mem_store **out)
+int mem_store_clone(struct mem_store *store, struct mem_store **out)
 {
-	struct mem_store *from = (struct mem_store *)(uintptr_t)store;
 	struct mem_store *copy;
 	uint64_t end = store_pages(store);
 	int err = mem_store_new(store->bytes, store->parent, &copy);
@@ -278,11 +277,11 @@ int mem_store_clone(const struct mem_store *store, struct mem_store **out)
 	if (err != 0)
 		return err;
 	for (uint64_t page = 0; err == 0; page++) {
-		page = page_next(from, page, end);
+		page = page_next(store, page, end);
 		if (page == NO_PAGE)
 			break;
 
-		const void *data = page_get(from, page);
+		const void *data = page_get(store, page);
 
 		err = data == zero_page
 			      ? page_zero(copy, page)

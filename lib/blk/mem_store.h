@@ -35,8 +35,7 @@ uint64_t mem_store_bytes(const struct mem_store *store);
 bool mem_store_is_mine(const struct mem_store *store);
 
 /* The same parent and contents in pages of its own. */
-MUST_USE int mem_store_clone(
-	const struct mem_store *store, struct mem_store **out);
+MUST_USE int mem_store_clone(struct mem_store *store, struct mem_store **out);
 
 /* No call checks its range. */
 void mem_store_read(

@@ -8,7 +8,9 @@
 #include "blk/blk_int.h"
 #include "blk/layers.h"
 
-enum { DEV_BYTES = 1 << 20, SECTOR = 512 };
+enum { DEV_BYTES = 1 << 20 };
+
+#define SECTOR UINT64_C(512)
 
 static uint8_t block[4096];
 
@@ -47,7 +49,7 @@ static void test_blk_vectors_must_sum_to_bytes(void **state)
 	(void)state;
 	io.bytes = SECTOR;
 	assert_int_equal(blk_run(dev, &io, 1), -EINVAL);
-	io.bytes = (uint64_t)2 * SECTOR;
+	io.bytes = 2 * SECTOR;
 	assert_int_equal(blk_run(dev, &io, 1), 0);
 	iov[0].iov_len = SIZE_MAX;
 	assert_int_equal(blk_run(dev, &io, 1), -EINVAL);
@@ -71,7 +73,7 @@ static void test_blk_vectors_need_no_sector_lengths(void **state)
 		.iov_count = 3};
 
 	(void)state;
-	for (int i = 0; i < SECTOR; i++)
+	for (unsigned i = 0; i < SECTOR; i++)
 		block[i] = (uint8_t)(i * 7);
 	assert_int_equal(blk_run(dev, &io, 1), 0);
 	assert_int_equal(blk_read(dev, SECTOR, SECTOR, back), 0);
@@ -91,7 +93,7 @@ static void test_blk_batch_tells_each_result(void **state)
 	memset(block, 0xa5, SECTOR);
 	for (int i = 0; i < 5; i++)
 		ios[i] = (struct blk_io){.op = BLK_WRITE,
-			.offset = (uint64_t)i * SECTOR,
+			.offset = i * SECTOR,
 			.bytes = SECTOR,
 			.iov = &iov,
 			.iov_count = 1};
@@ -100,7 +102,7 @@ static void test_blk_batch_tells_each_result(void **state)
 	assert_int_equal(blk_run(dev, ios, 5), -EINVAL);
 	for (int i = 0; i < 5; i++)
 		assert_int_equal(ios[i].result, i == 2 || i == 4 ? -EINVAL : 0);
-	assert_int_equal(blk_read(dev, (uint64_t)3 * SECTOR, SECTOR, back), 0);
+	assert_int_equal(blk_read(dev, 3 * SECTOR, SECTOR, back), 0);
 	assert_memory_equal(back, block, SECTOR);
 	assert_int_equal(blk_run(dev, ios, 0), 0);
 	blk_close(dev);

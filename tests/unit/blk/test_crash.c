@@ -16,7 +16,11 @@
 #include "blk/blk_int.h"
 #include "blk/layers.h"
 
-enum { SECTOR = 512, SECTORS = 48, DEV_BYTES = SECTORS * SECTOR };
+enum { SECTORS = 48 };
+
+#define SECTOR UINT64_C(512)
+
+#define DEV_BYTES (SECTORS * SECTOR)
 
 #define NEVER UINT64_MAX
 
@@ -53,9 +57,9 @@ static void ids_read(struct blk_dev *dev, uint32_t ids[SECTORS])
 
 	assert_int_equal(blk_read(dev, 0, DEV_BYTES, data), 0);
 	for (int i = 0; i < SECTORS; i++) {
-		memcpy(&ids[i], data + (size_t)i * SECTOR, sizeof(ids[i]));
+		memcpy(&ids[i], data + i * SECTOR, sizeof(ids[i]));
 		fill(want, 1, ids[i]);
-		assert_memory_equal(data + (size_t)i * SECTOR, want, SECTOR);
+		assert_memory_equal(data + i * SECTOR, want, SECTOR);
 	}
 }
 
@@ -141,13 +145,13 @@ static void test_crash_every_subset_of_loose_writes_appears(void **state)
 
 	(void)state;
 	for (uint32_t i = 0; i < 6; i++)
-		put(dev, i * 3, 1, i + 1);
+		put(dev, UINT64_C(3) * i, 1, i + 1);
 	for (uint64_t seed = 0; seed < 4000; seed++) {
 		unsigned set = 0;
 
 		state_ids(dev, 6, seed, ids);
 		for (unsigned i = 0; i < 6; i++)
-			set |= (ids[i * 3] != 0) << i;
+			set |= (ids[UINT64_C(3) * i] != 0) << i;
 		seen[set] = true;
 	}
 	for (int set = 0; set < 1 << 6; set++)
@@ -240,7 +244,7 @@ static void test_crash_sectors_of_4k_never_tear(void **state)
 		assert_int_equal(blk_geom(cold).sector_bytes, 4096);
 		assert_int_equal(blk_read(cold, 4096, sizeof(data), data), 0);
 		for (int i = 0; i < 8192; i++)
-			assert_int_equal(data[i], data[i / 4096 * 4096]);
+			assert_int_equal(data[i], data[i & 4096]);
 		blk_close(cold);
 	}
 	blk_close(dev);

@@ -12,7 +12,9 @@
 #include "blk/layers.h"
 #include "sync/futex.h"
 
-enum { DEV_BYTES = 1 << 20, SECTOR = 512, THREADS = 4, ROUNDS = 1000 };
+enum { DEV_BYTES = 1 << 20, THREADS = 4, ROUNDS = 1000 };
+
+#define SECTOR UINT64_C(512)
 
 static uint8_t ones[8 * SECTOR];
 
@@ -77,7 +79,7 @@ static void test_stats_sum_is_exact_over_cpus(void **state)
 	assert_int_equal(blk_flush(dev), 0);
 	blk_stats_read(dev, &sum);
 	assert_int_equal(sum.ops[BLK_READ], THREADS * ROUNDS);
-	assert_int_equal(sum.bytes[BLK_READ], THREADS * ROUNDS * SECTOR);
+	assert_int_equal(sum.bytes[BLK_READ], SECTOR * THREADS * ROUNDS);
 	assert_int_equal(sum.ops[BLK_WRITE], 1);
 	assert_int_equal(sum.bytes[BLK_WRITE], 2 * SECTOR);
 	assert_int_equal(sum.bytes[BLK_DISCARD], 4 * SECTOR);
@@ -181,7 +183,7 @@ static void test_fault_half_transfers_half_then_fails(void **state)
 	struct iovec iov[3] = {
 		{ones, 100}, {ones, 4 * SECTOR}, {ones, 3 * SECTOR - 100}};
 	struct blk_io io = {.op = BLK_WRITE,
-		.bytes = (uint64_t)7 * SECTOR,
+		.bytes = 7 * SECTOR,
 		.iov = iov,
 		.iov_count = 3};
 	uint8_t back[8 * SECTOR];
@@ -197,9 +199,8 @@ static void test_fault_half_transfers_half_then_fails(void **state)
 	assert_int_equal(iov[1].iov_len, 4 * SECTOR);
 
 	/* Half of one sector is none. */
-	assert_int_equal(
-		blk_write(dev, (uint64_t)8 * SECTOR, SECTOR, ones), -ENOSPC);
-	assert_int_equal(blk_read(dev, (uint64_t)8 * SECTOR, SECTOR, back), 0);
+	assert_int_equal(blk_write(dev, 8 * SECTOR, SECTOR, ones), -ENOSPC);
+	assert_int_equal(blk_read(dev, 8 * SECTOR, SECTOR, back), 0);
 	assert_int_equal(back[0], 0);
 	blk_close(dev);
 }

@@ -19,6 +19,8 @@
  *   C3  Memory that a read section can still reach is not reused before the
  *       section ends.
  *   C4  The arena never grows; pins, copies and dirty blocks included.
+ *       Beside it: struct buf for each block ever cached at once, and at
+ *       most 4 MiB for each thread that writes back.
  *   C5  A write-back works from a private copy taken under the buffer's lock,
  *       so nobody who edits a block waits for the device.
  *   C6  A block's check runs once, after it was read and before anybody
@@ -32,7 +34,12 @@
  * caller that finds nothing free wakes it and waits for memory (never inside
  * a read section).
  *
+ * Callers inside an operation have a small part of the arena to themselves and
+ * take clean memory only: they never wait for a write-back.
+ *
  * Threads: any, for every call, except that cache_close() is last.
+ * Locks: calls that wait (get, sync, write, reserve, forget) are made with no
+ * buffer's lock held, as write-back takes these.
  * Errors: 0 or -errno; -EINVAL for a block beyond the device; -ENOMEM when
  * everything is pinned; what the device or the check says.
  */
@@ -56,6 +63,7 @@ struct cache_opts {
 	uint64_t bytes;        /* of the arena; at least 64 blocks and 1 MiB */
 	uint32_t block_bytes;  /* power of two, 1 KiB to 64 KiB */
 	uint32_t client_bytes; /* room beside each buffer for its user */
+	uint32_t dirty_ms;     /* age at which buf_dirty() goes home; 0: 5000 */
 };
 
 /*
@@ -68,7 +76,7 @@ struct buf_check {
 };
 
 struct buf {
-	/* Found by readers; changes only while nobody can find it. */
+	/* Read by all who look for it; written seldom. */
 	_Atomic(struct buf *) hash_next; /* [rcu] */
 	struct cache *cache;             /* [const] */
 	blk_no block;                    /* [const] while pinned or in RCU */
@@ -76,9 +84,13 @@ struct buf {
 	_Atomic uint32_t flags;          /* cache_int.h */
 
 	/* Written by its users. */
-	LINE_ALIGNED _Atomic int32_t pins; /* [atomic] below 0: being evicted */
+	LINE_ALIGNED _Atomic int32_t pins; /* cache_int.h; < 0: dying */
+	_Atomic uint32_t wb;    /* cache_int.h; state of write-back */
 	struct mtx lock;        /* RANK_BUF: contents and client area */
-	struct list dirty_link; /* [RANK_CACHE] */
+	struct list dirty_link; /* the cache's */
+	uint32_t dirty_gen;     /* the cache's */
+	uint32_t dirty_shard;   /* the cache's */
+	int error;              /* the cache's; of a read that failed */
 	_Alignas(16) unsigned char client[]; /* client_bytes, zero at first */
 };
 
@@ -130,8 +142,9 @@ void cache_prefetch(struct cache *c, blk_no start, uint32_t count,
 
 /*
  * Forget @block: whatever is cached is dropped without being written, also
- * when it is dirty.  -EBUSY: somebody else has it pinned.  In-flight
- * write-back of it is waited out.
+ * when it is dirty.  In-flight prefetch and write-back of it are waited out,
+ * so that after success nothing old reaches the device.  -EBUSY: somebody,
+ * the caller included, has it pinned.
  */
 MUST_USE int cache_forget(struct cache *c, blk_no block);
 
@@ -161,7 +174,10 @@ MUST_USE int cache_write(struct cache *c, struct buf **bufs, int *results,
 
 /*
  * Set @blocks block-sized pieces aside for cache_copy_alloc(); waits for
- * eviction.  -ENOMEM: the arena can never spare that many.
+ * eviction.  -ENOMEM: the arena cannot spare that many; at most half of it can
+ * be reserved.  For large amounts now and then, not for each operation: what
+ * is reserved in all is one counter.  Copies that are still lent out when
+ * their reservation goes count against what others have reserved.
  */
 MUST_USE int cache_reserve(struct cache *c, uint64_t blocks);
 void cache_unreserve(struct cache *c, uint64_t blocks);

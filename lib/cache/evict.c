@@ -1,0 +1,343 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * evict.c - a background thread that keeps a part of the arena free.
+ *
+ * CLOCK over the array of buffers: who was seen since the hand last passed
+ * loses the mark and stays, who was not dies.  A round unhashes a batch,
+ * waits for one grace period, and frees the batch (C3).  Forgotten buffers
+ * wait in limbo for the same grace period.
+ *
+ * Threads that find nothing free wait for rounds to end.  A round that frees
+ * nothing says why: something dirty or in flight will be clean in a while, or
+ * all is pinned.  Pins are often short, so a waiter gives up only after many
+ * such rounds in a row.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+
+#include "base/assert.h"
+#include "base/cpu.h"
+#include "cache/cache_int.h"
+#include "sync/futex.h"
+#include "sync/rcu.h"
+
+enum {
+	BATCH = 512,         /* buffers to one grace period */
+	LIMBO_BATCH = 32,    /* forgotten on one CPU that wake the thread */
+	REST_NS = 2000000,   /* between fruitless rounds */
+	ROUNDS_IN_OP = 20,   /* fruitless rounds until -ENOMEM ... */
+	ROUNDS_OUTSIDE = 100 /* ... which is a fifth of a second or more */
+};
+
+enum kick { KICK_NONE, KICK_LOW, KICK_WAITING };
+
+struct round {
+	struct buf *bufs[BATCH];
+	uint32_t count;
+	uint32_t want;
+	uint32_t evicted; /* of count: those that were not forgotten */
+	bool busy;        /* something may be evicted before long */
+};
+
+/* ---- picking ----------------------------------------------------------------- */
+
+static void take_limbo(struct cache *c, struct round *r)
+{
+	for (uint32_t i = 0; i < c->shard_count; i++) {
+		struct cache_shard *sh = &c->shards[i];
+
+		mtx_lock(&sh->lock);
+		while (!list_empty(&sh->limbo) && r->count < BATCH) {
+			struct buf *b = LIST_ENTRY(
+				sh->limbo.next, struct buf, dirty_link);
+
+			list_del(&b->dirty_link);
+			atomic_fetch_sub_explicit(
+				&sh->limbo_count, 1, memory_order_relaxed);
+			r->bufs[r->count++] = b;
+		}
+		mtx_unlock(&sh->lock);
+	}
+}
+
+static uint64_t limbo_count(const struct cache *c)
+{
+	uint64_t sum = 0;
+
+	for (uint32_t i = 0; i < c->shard_count; i++)
+		sum += atomic_load_explicit(
+			&c->shards[i].limbo_count, memory_order_relaxed);
+	return sum;
+}
+
+static bool is_dirty(const struct buf *b)
+{
+	return atomic_load_explicit(&b->wb, memory_order_relaxed) & WB_DIRTY;
+}
+
+/* From pins 0 to dying; acquire pairs with the last user's buf_put(). */
+static bool make_dying(struct buf *b)
+{
+	int32_t none = 0;
+
+	return atomic_compare_exchange_strong_explicit(&b->pins, &none,
+		BUF_DYING, memory_order_acquire, memory_order_relaxed);
+}
+
+/* Unhash @b if it still is of no use to anybody. */
+static bool unhash(struct cache *c, struct buf *b)
+{
+	struct mtx *m = hash_mtx(&c->hash, b->block);
+	bool dead;
+
+	mtx_lock(m);
+	dead = make_dying(b);
+	if (dead && is_dirty(b)) {
+		atomic_store_explicit(&b->pins, 0, memory_order_release);
+		dead = false;
+	}
+	if (dead)
+		hash_remove(&c->hash, b);
+	mtx_unlock(m);
+	return dead;
+}
+
+/* One step of the hand.  Only this thread ends lives, so what pins 0 let it
+ * see of @b stays as it is. */
+static void consider(struct cache *c, struct buf *b, struct round *r)
+{
+	int32_t pins = atomic_load_explicit(&b->pins, memory_order_acquire);
+	uint32_t flags;
+	bool dead;
+
+	if (pins != 0) {
+		r->busy |= pins > 0 && (pins & BUF_USERS) == 0;
+		return;
+	}
+	flags = atomic_load_explicit(&b->flags, memory_order_relaxed);
+	if (flags & BUF_SEEN) {
+		atomic_fetch_and_explicit(
+			&b->flags, ~(uint32_t)BUF_SEEN, memory_order_relaxed);
+		r->busy = true;
+		return;
+	}
+	if (is_dirty(b)) {
+		r->busy |=
+			!(atomic_load_explicit(&b->wb, memory_order_relaxed) &
+				WB_FAILED);
+		return;
+	}
+	dead = flags & BUF_FAILED ? make_dying(b) : unhash(c, b);
+	if (dead) {
+		r->bufs[r->count++] = b;
+		r->evicted++;
+	}
+}
+
+/* Two turns at most: the first takes marks, the second finds. */
+static void sweep(struct cache *c, struct round *r)
+{
+	uint64_t used =
+		atomic_load_explicit(&c->buf_used, memory_order_acquire);
+
+	for (uint64_t i = 0; i < 2 * used && r->count < r->want; i++) {
+		if (i == used)
+			r->busy = false;
+		if (c->evict.hand >= used)
+			c->evict.hand = 0;
+		consider(c, cache_buf_at(c, c->evict.hand++), r);
+	}
+}
+
+/* ---- rounds -------------------------------------------------------------------- */
+
+static bool someone_waits(const struct cache *c)
+{
+	return atomic_load(&c->evict.waiters) > 0;
+}
+
+static uint32_t wanted(struct cache *c)
+{
+	uint64_t available = arena_free_pieces(&c->arena);
+	uint64_t want = 0;
+
+	if (available < c->evict.high)
+		want = c->evict.high - available;
+	if (want == 0 && someone_waits(c))
+		want = c->evict.low;
+	return want < BATCH ? (uint32_t)want : BATCH;
+}
+
+static void count_rounds(struct evict *e, const struct round *r)
+{
+	bool barren = r->count == 0;
+
+	if (barren)
+		atomic_fetch_add(&e->barren, 1);
+	else
+		atomic_store(&e->barren, 0);
+	if (barren && !r->busy)
+		atomic_fetch_add(&e->pinned, 1);
+	else
+		atomic_store(&e->pinned, 0);
+	atomic_fetch_add(&e->rounds, 1);
+	if (atomic_load(&e->waiters) > 0)
+		futex_wake_all(&e->rounds);
+}
+
+static void run_round(struct cache *c, struct round *r)
+{
+	r->count = 0;
+	r->evicted = 0;
+	r->busy = false;
+	take_limbo(c, r);
+	r->want = wanted(c);
+	sweep(c, r);
+	if (r->count > 0) {
+		rcu_wait();
+		frame_put_many(c, r->bufs, r->count);
+		atomic_fetch_add_explicit(&cache_shard_here(c)->evicted,
+			r->evicted, memory_order_relaxed);
+	}
+	count_rounds(&c->evict, r);
+}
+
+static bool work_left(struct cache *c)
+{
+	return someone_waits(c) || limbo_count(c) >= LIMBO_BATCH ||
+	       arena_free_pieces(&c->arena) < c->evict.high;
+}
+
+/* Nothing to be had for now.  Low memory alone does not wake this sleep. */
+static void rest(struct cache *c, bool busy)
+{
+	struct evict *e = &c->evict;
+
+	if (busy)
+		wb_kick(c);
+	atomic_store(&e->kicked, KICK_LOW);
+	(void)futex_wait(&e->kicked, KICK_LOW, REST_NS);
+	atomic_store(&e->kicked, KICK_NONE);
+}
+
+static void *evict_main(void *arg)
+{
+	static _Thread_local struct round r;
+	struct cache *c = arg;
+	struct evict *e = &c->evict;
+
+	while (!atomic_load(&e->stop)) {
+		if (atomic_exchange(&e->kicked, KICK_NONE) == KICK_NONE) {
+			(void)futex_wait(&e->kicked, KICK_NONE, FUTEX_FOREVER);
+			continue;
+		}
+		while (work_left(c) && !atomic_load(&e->stop)) {
+			run_round(c, &r);
+			if (r.count > 0)
+				continue;
+			rest(c, r.busy);
+			if (!someone_waits(c))
+				break;
+		}
+	}
+	return NULL;
+}
+
+static void kick(struct evict *e, uint32_t level)
+{
+	uint32_t seen = atomic_load(&e->kicked);
+
+	while (seen < level) {
+		if (!atomic_compare_exchange_weak(&e->kicked, &seen, level))
+			continue;
+		futex_wake(&e->kicked, 1);
+		break;
+	}
+}
+
+void evict_kick(struct cache *c)
+{
+	kick(&c->evict, KICK_LOW);
+}
+
+void evict_later(struct cache *c, struct buf *b)
+{
+	struct cache_shard *sh = cache_shard_here(c);
+	uint32_t before;
+
+	mtx_lock(&sh->lock);
+	list_add_tail(&sh->limbo, &b->dirty_link);
+	before = atomic_fetch_add_explicit(
+		&sh->limbo_count, 1, memory_order_relaxed);
+	mtx_unlock(&sh->lock);
+	if (before + 1 >= LIMBO_BATCH)
+		evict_kick(c);
+}
+
+/* ---- waiting for memory ---------------------------------------------------------- */
+
+static bool is_hopeless(const struct evict *e, uint32_t since, bool in_op)
+{
+	uint32_t limit = in_op ? ROUNDS_IN_OP : ROUNDS_OUTSIDE;
+	uint32_t fruitless = atomic_load(in_op ? &e->barren : &e->pinned);
+
+	return fruitless >= limit && atomic_load(&e->rounds) - since >= limit;
+}
+
+static void *wait_for_piece(struct cache *c, bool in_op)
+{
+	struct evict *e = &c->evict;
+	uint32_t since = atomic_load(&e->rounds);
+	void *piece;
+
+	atomic_fetch_add_explicit(
+		&cache_shard_here(c)->memory_waits, 1, memory_order_relaxed);
+	atomic_fetch_add(&e->waiters, 1);
+	for (;;) {
+		uint32_t seen = atomic_load(&e->rounds);
+
+		piece = arena_piece_get(&c->arena, in_op);
+		if (piece != NULL || is_hopeless(e, since, in_op))
+			break;
+		kick(e, KICK_WAITING);
+		(void)futex_wait(&e->rounds, seen, FUTEX_FOREVER);
+	}
+	atomic_fetch_sub(&e->waiters, 1);
+	return piece;
+}
+
+int evict_piece_get(struct cache *c, void **out)
+{
+	bool in_op = cache_ops_open > 0;
+	void *piece = arena_piece_get(&c->arena, in_op);
+
+	if (piece == NULL)
+		piece = wait_for_piece(c, in_op);
+	if (piece == NULL)
+		return -ENOMEM;
+	*out = piece;
+	return 0;
+}
+
+/* ---- life -------------------------------------------------------------------------- */
+
+int evict_start(struct cache *c)
+{
+	sigset_t all;
+	sigset_t old;
+	int err;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	err = pthread_create(&c->evict.thread, NULL, evict_main, c);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	return -err;
+}
+
+void evict_stop(struct cache *c)
+{
+	atomic_store(&c->evict.stop, true);
+	kick(&c->evict, KICK_WAITING);
+	pthread_join(c->evict.thread, NULL);
+}

@@ -3,11 +3,13 @@
 #include "base/cpu.h"
 
 #include <sched.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <unistd.h>
 
-static uint32_t (*override_id)(void);
-static uint32_t override_count;
+/* Atomic for the library's own threads, which a test does not stop. */
+static uint32_t (*_Atomic override_id)(void);
+static _Atomic uint32_t override_count;
 
 static uint32_t real_count(void)
 {
@@ -27,13 +29,19 @@ static uint32_t real_count(void)
 
 uint32_t cpu_count(void)
 {
-	return override_count != 0 ? override_count : real_count();
+	uint32_t count =
+		atomic_load_explicit(&override_count, memory_order_relaxed);
+
+	return count != 0 ? count : real_count();
 }
 
 uint32_t cpu_id(void)
 {
-	if (override_id != NULL)
-		return override_id();
+	uint32_t (*id)(void) =
+		atomic_load_explicit(&override_id, memory_order_relaxed);
+
+	if (id != NULL)
+		return id();
 
 	int cpu = sched_getcpu();
 
@@ -44,6 +52,6 @@ uint32_t cpu_id(void)
 
 void cpu_override(uint32_t (*id)(void), uint32_t count)
 {
-	override_id = id;
-	override_count = count;
+	atomic_store_explicit(&override_id, id, memory_order_relaxed);
+	atomic_store_explicit(&override_count, count, memory_order_relaxed);
 }

@@ -1,54 +1,46 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * lock.c - see lock.h.
- *
- * The word says whether an unlock must wake somebody: whoever has waited takes
- * the lock as 2, "held and waited for", because others may sleep still; a
- * needless wake-up is the price, paid by contended locks only.
- */
+/* lock.c - see lock.h. */
 #include "sync/lock.h"
 
 #include "base/assert.h"
-#include "sync/futex.h"
 #include "sync/lock_int.h"
-
-enum { FREE, HELD, WAITED };
 
 void mtx_init(struct mtx *m, struct lock_class *class)
 {
-	atomic_init(&m->word, FREE);
+	atomic_init(&m->word, WORD_FREE);
 	atomic_init(&m->site, 0);
 	m->class = class;
 }
 
 void mtx_fini(struct mtx *m)
 {
-	ASSERT(atomic_load_explicit(&m->word, memory_order_relaxed) == FREE);
+	ASSERT(atomic_load_explicit(&m->word, memory_order_relaxed) ==
+		WORD_FREE);
 	(void)m;
 }
 
-/* Acquire pairs with the release in mtx_unlock(), here and below. */
-static bool mtx_take(struct mtx *m)
-{
-	uint32_t seen = FREE;
-
-	return atomic_compare_exchange_strong_explicit(&m->word, &seen, HELD,
-		memory_order_acquire, memory_order_relaxed);
-}
-
-static bool mtx_spin(struct mtx *m)
+static bool word_spin(_Atomic uint32_t *word)
 {
 	for (int i = 0; i < LOCK_SPINS; i++) {
-		uint32_t word =
-			atomic_load_explicit(&m->word, memory_order_relaxed);
+		uint32_t seen =
+			atomic_load_explicit(word, memory_order_relaxed);
 
-		if (word == FREE && mtx_take(m))
+		if (seen == WORD_FREE && word_try(word))
 			return true;
-		if (word == WAITED)
+		if (seen == WORD_WAITED)
 			return false;
 		lock_relax();
 	}
 	return false;
+}
+
+void word_wait(_Atomic uint32_t *word)
+{
+	if (word_spin(word))
+		return;
+	while (atomic_exchange_explicit(
+		       word, WORD_WAITED, memory_order_acquire) != WORD_FREE)
+		(void)futex_wait(word, WORD_WAITED, FUTEX_FOREVER);
 }
 
 static void mtx_wait(struct mtx *m, int32_t waiter)
@@ -56,11 +48,7 @@ static void mtx_wait(struct mtx *m, int32_t waiter)
 	uint64_t since = lock_wait_begin(m->class);
 	int32_t holder = atomic_load_explicit(&m->site, memory_order_relaxed);
 
-	if (!mtx_spin(m)) {
-		while (atomic_exchange_explicit(
-			       &m->word, WAITED, memory_order_acquire) != FREE)
-			(void)futex_wait(&m->word, WAITED, FUTEX_FOREVER);
-	}
+	word_wait(&m->word);
 	if (since != 0)
 		lock_wait_end(m->class, since, waiter, holder);
 }
@@ -76,7 +64,7 @@ static inline void mtx_lock_at(struct mtx *m, const void *from)
 {
 	int32_t site = lock_site(from);
 
-	if (UNLIKELY(!mtx_take(m)))
+	if (UNLIKELY(!word_try(&m->word)))
 		mtx_wait(m, site);
 	if (lock_watched())
 		mtx_note(m, site);
@@ -96,7 +84,7 @@ void mtx_lock_tie(struct mtx *m, const struct mtx *held) NO_LOCK_ANALYSIS
 
 bool mtx_trylock(struct mtx *m) NO_LOCK_ANALYSIS
 {
-	if (!mtx_take(m))
+	if (!word_try(&m->word))
 		return false;
 	if (lock_watched())
 		mtx_note(m, lock_site(__builtin_return_address(0)));
@@ -107,9 +95,7 @@ void mtx_unlock(struct mtx *m) NO_LOCK_ANALYSIS
 {
 	if (lock_watched_any())
 		lock_released(m->class, m);
-	if (atomic_exchange_explicit(&m->word, FREE, memory_order_release) ==
-		WAITED)
-		futex_wake(&m->word, 1);
+	word_unlock(&m->word);
 }
 
 void mtx_assert_held(const struct mtx *m) NO_LOCK_ANALYSIS

@@ -39,6 +39,7 @@ enum lock_rank {
 	RANK_DIR = 30,        /* directory contents; ties allowed */
 	RANK_FILE = 35,       /* file contents and size; ties allowed */
 	RANK_JNL_COMMIT = 38, /* commit, checkpoint: who drives the log */
+	RANK_RCU = 39,        /* one batch of deferred frees */
 	RANK_JNL_OP = 40,     /* an open journal operation; counts as a lock */
 	RANK_PAGE = 50,  /* one page under change; its holder never begins */
 	RANK_MAP = 55,   /* a file's block map */

@@ -14,14 +14,17 @@
 #ifndef SYNC_LOCK_INT_H
 #define SYNC_LOCK_INT_H
 
+#include "sync/futex.h"
 #include "sync/lock.h"
 
 #ifdef EXTANT_DEBUG
 enum { RANKS_CHECKED = 1 };
 
-/* Read sections may sleep for nothing: they take high ranks only. */
+/* Read sections take high ranks only; nobody waits for a grace period inside
+ * one, or with a lock that one may wait for, or inside an operation. */
 void rank_rcu_begin(void);
 void rank_rcu_end(void);
+void rank_rcu_wait(void);
 
 /* Abort unless the thread may now wait for @what, beside @tie if given. */
 void rank_check(
@@ -37,6 +40,10 @@ static inline void rank_rcu_begin(void)
 }
 
 static inline void rank_rcu_end(void)
+{
+}
+
+static inline void rank_rcu_wait(void)
 {
 }
 
@@ -115,5 +122,33 @@ static inline void lock_relax(void)
 
 /* How often a waiter looks again before it sleeps: about a microsecond. */
 enum { LOCK_SPINS = 40 };
+
+/* ---- the word of a mutex, without class or rank -------------------------- */
+
+/*
+ * The word says whether an unlock must wake somebody: whoever has waited takes
+ * the lock as WORD_WAITED, because others may sleep still; a needless wake-up
+ * is the price, paid by contended locks only.
+ */
+enum { WORD_FREE, WORD_HELD, WORD_WAITED };
+
+/* Acquire pairs with the release in word_unlock(), here and in word_wait(). */
+static inline bool word_try(_Atomic uint32_t *word)
+{
+	uint32_t seen = WORD_FREE;
+
+	return atomic_compare_exchange_strong_explicit(word, &seen, WORD_HELD,
+		memory_order_acquire, memory_order_relaxed);
+}
+
+/* Take @word after word_try() has failed. */
+void word_wait(_Atomic uint32_t *word);
+
+static inline void word_unlock(_Atomic uint32_t *word)
+{
+	if (UNLIKELY(atomic_exchange_explicit(word, WORD_FREE,
+			     memory_order_release) == WORD_WAITED))
+		futex_wake(word, 1);
+}
 
 #endif /* SYNC_LOCK_INT_H */

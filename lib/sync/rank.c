@@ -115,6 +115,13 @@ void rank_rcu_end(void)
 	rcu_depth--;
 }
 
+void rank_rcu_wait(void)
+{
+	if (rcu_depth != 0)
+		rank_fail("a read section waits for itself");
+	rank_assert_below(RANK_JNL_OP);
+}
+
 static void rank_check_order(const char *name, enum lock_rank rank)
 {
 	if (rcu_depth != 0 && rank < RANK_BUF)

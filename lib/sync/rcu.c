@@ -11,12 +11,20 @@
 #include "sync/rcu.h"
 
 #include <urcu/urcu-bp.h>
-/* Its read_lock and read_unlock are there for callers of any licence. */
-#include <urcu/static/urcu-bp.h>
 
-#include "base/assert.h"
-#include "base/cc.h"
 #include "sync/lock_int.h"
+
+#ifdef EXTANT_DEBUG
+/* By call: inlined, they would be checked by UBSan, and their registry is
+ * not aligned as their type says. */
+#define READ_LOCK()   urcu_bp_read_lock()
+#define READ_UNLOCK() urcu_bp_read_unlock()
+#else
+/* Small enough to be inlined by callers of any licence. */
+#include <urcu/static/urcu-bp.h>
+#define READ_LOCK()   _urcu_bp_read_lock()
+#define READ_UNLOCK() _urcu_bp_read_unlock()
+#endif
 
 #ifdef __has_feature
 #if __has_feature(thread_sanitizer) && !defined(__SANITIZE_THREAD__)
@@ -28,65 +36,31 @@
 void __tsan_acquire(void *addr);
 void __tsan_release(void *addr);
 
-static char sections;  /* read sections end -> a grace period has passed */
-static char callbacks; /* a callback has run -> rcu_drain() returns */
+static char sections; /* stands for the ends of all read sections */
 
-#define EDGE_FROM(x) __tsan_release(&(x))
-#define EDGE_TO(x)   __tsan_acquire(&(x))
+#define SECTIONS_RELEASE() __tsan_release(&sections)
+#define SECTIONS_ACQUIRE() __tsan_acquire(&sections)
 #else
-#define EDGE_FROM(x) ((void)0)
-#define EDGE_TO(x)   ((void)0)
+#define SECTIONS_RELEASE() ((void)0)
+#define SECTIONS_ACQUIRE() ((void)0)
 #endif
-
-/* What an rcu_node really is. */
-struct deferred {
-	struct rcu_head head;
-	void (*fn)(struct rcu_node *node);
-};
-
-_Static_assert(sizeof(struct deferred) <= sizeof(struct rcu_node),
-	"struct rcu_node is too small");
 
 void rcu_begin(void)
 {
-	_urcu_bp_read_lock();
+	READ_LOCK();
 	rank_rcu_begin();
 }
 
 void rcu_end(void)
 {
 	rank_rcu_end();
-	EDGE_FROM(sections);
-	_urcu_bp_read_unlock();
+	SECTIONS_RELEASE();
+	READ_UNLOCK();
 }
 
 void rcu_wait(void)
 {
-	ASSERT(!urcu_bp_read_ongoing());
+	rank_rcu_wait();
 	urcu_bp_synchronize_rcu();
-	EDGE_TO(sections);
-}
-
-static void run_deferred(struct rcu_head *head)
-{
-	struct deferred *d = CONTAINER_OF(head, struct deferred, head);
-
-	EDGE_TO(sections);
-	d->fn((struct rcu_node *)d);
-	EDGE_FROM(callbacks);
-}
-
-void rcu_free(struct rcu_node *node, void (*fn)(struct rcu_node *node))
-{
-	struct deferred *d = (struct deferred *)node;
-
-	d->fn = fn;
-	urcu_bp_call_rcu(&d->head, run_deferred);
-}
-
-void rcu_drain(void)
-{
-	ASSERT(!urcu_bp_read_ongoing());
-	urcu_bp_barrier();
-	EDGE_TO(callbacks);
+	SECTIONS_ACQUIRE();
 }

@@ -1,17 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Mutexes: exclusion, lost wake-ups, ranks and ties, statistics. */
-#include <pthread.h>
-#include <signal.h>
-#include <stdio.h>
-#include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-#include "../cmocka_all.h"
 #include "base/cc.h"
 #include "sync/lock.h"
+#include "sync_test.h"
 
-enum { THREADS = 8, ROUNDS = 20000 };
+enum { ROUNDS = 20000 };
 
 static struct lock_class low_class = {.name = "low", .rank = RANK_MOUNT};
 static struct lock_class high_class = {.name = "high", .rank = RANK_HASH};
@@ -52,18 +45,6 @@ static void *count_up_trying(void *arg)
 	return NULL;
 }
 
-static void run_threads(void *(*fn)(void *), void *(*odd)(void *), void *arg)
-{
-	pthread_t threads[THREADS];
-
-	for (int i = 0; i < THREADS; i++)
-		assert_int_equal(pthread_create(&threads[i], NULL,
-					 i % 2 != 0 ? odd : fn, arg),
-			0);
-	for (int i = 0; i < THREADS; i++)
-		assert_int_equal(pthread_join(threads[i], NULL), 0);
-}
-
 static void test_sync_mutex_contended_excludes(void **state)
 {
 	static struct counter c;
@@ -71,7 +52,7 @@ static void test_sync_mutex_contended_excludes(void **state)
 	(void)state;
 	c.value = 0;
 	mtx_init(&c.lock, &busy_class);
-	run_threads(count_up, count_up_trying, &c);
+	threads_run(count_up, count_up_trying, &c);
 	assert_int_equal(c.value, THREADS * ROUNDS);
 	mtx_fini(&c.lock);
 }
@@ -92,54 +73,6 @@ static void test_sync_mutex_held_trylock_fails(void **state) NO_LOCK_ANALYSIS
 }
 
 /* ---- the order ---------------------------------------------------------- */
-
-/* What a child said before it died of SIGABRT; "" if it did not. */
-static void said_before_abort(void (*fn)(void), char *said, size_t bytes)
-{
-	int ends[2];
-	int status = 0;
-	size_t got = 0;
-
-	said[0] = '\0';
-	assert_int_equal(pipe(ends), 0);
-
-	pid_t pid = fork();
-
-	assert_true(pid >= 0);
-	if (pid == 0) {
-		(void)signal(SIGABRT, SIG_DFL);
-		(void)dup2(ends[1], STDERR_FILENO);
-		fn();
-		_exit(0);
-	}
-	(void)close(ends[1]);
-	for (;;) {
-		ssize_t n = read(ends[0], said + got, bytes - 1 - got);
-
-		if (n <= 0)
-			break;
-		got += (size_t)n;
-	}
-	said[got] = '\0';
-	(void)close(ends[0]);
-	assert_int_equal(waitpid(pid, &status, 0), pid);
-	if (!WIFSIGNALED(status) || WTERMSIG(status) != SIGABRT)
-		said[0] = '\0';
-}
-
-/* @fn aborts in debug builds, and names @a and @b. */
-static void assert_aborts(void (*fn)(void), const char *a, const char *b)
-{
-	char said[4096];
-
-#ifndef EXTANT_DEBUG
-	skip();
-#endif
-	said_before_abort(fn, said, sizeof(said));
-	if (strstr(said, a) == NULL || strstr(said, b) == NULL)
-		fail_msg(
-			"expected an abort naming %s and %s: '%s'", a, b, said);
-}
 
 static struct mtx low = MTX_INIT(&low_class);
 static struct mtx high = MTX_INIT(&high_class);
@@ -316,7 +249,7 @@ static void *wait_for_it(void *arg)
 }
 
 /* Hold the lock for at least 5 ms while another thread waits. */
-static void contend_once(void)
+__attribute__((noinline)) static void contend_once(void)
 {
 	pthread_t waiter;
 

@@ -27,18 +27,21 @@
 
 /* Clang's thread-safety analysis; gcc sees nothing. */
 #if defined(__clang__)
-#define CAPABILITY(name) __attribute__((capability(name)))
-#define ACQUIRES(...)    __attribute__((acquire_capability(__VA_ARGS__)))
-#define RELEASES(...)    __attribute__((release_capability(__VA_ARGS__)))
-#define REQUIRES(...)    __attribute__((requires_capability(__VA_ARGS__)))
-#define EXCLUDES(...)    __attribute__((locks_excluded(__VA_ARGS__)))
-#define NO_LOCK_ANALYSIS __attribute__((no_thread_safety_analysis))
-#define ASSERTS_HELD(x)  __attribute__((assert_capability(x)))
+#define CAPABILITY(name)       __attribute__((capability(name)))
+#define ACQUIRES(...)          __attribute__((acquire_capability(__VA_ARGS__)))
+#define RELEASES(...)          __attribute__((release_capability(__VA_ARGS__)))
+#define REQUIRES(...)          __attribute__((requires_capability(__VA_ARGS__)))
+#define EXCLUDES(...)          __attribute__((locks_excluded(__VA_ARGS__)))
+#define NO_LOCK_ANALYSIS       __attribute__((no_thread_safety_analysis))
+#define ASSERTS_HELD(x)        __attribute__((assert_capability(x)))
+#define ASSERTS_HELD_SHARED(x) __attribute__((assert_shared_capability(x)))
 #define ACQUIRES_SHARED(...)                                                   \
 	__attribute__((acquire_shared_capability(__VA_ARGS__)))
 #define RELEASES_SHARED(...)                                                   \
 	__attribute__((release_shared_capability(__VA_ARGS__)))
 #define TRY_ACQUIRES(...) __attribute__((try_acquire_capability(__VA_ARGS__)))
+#define TRY_ACQUIRES_SHARED(...)                                               \
+	__attribute__((try_acquire_shared_capability(__VA_ARGS__)))
 #else
 #define CAPABILITY(name)
 #define ACQUIRES(...)
@@ -47,9 +50,11 @@
 #define EXCLUDES(...)
 #define NO_LOCK_ANALYSIS
 #define ASSERTS_HELD(x)
+#define ASSERTS_HELD_SHARED(x)
 #define ACQUIRES_SHARED(...)
 #define RELEASES_SHARED(...)
 #define TRY_ACQUIRES(...)
+#define TRY_ACQUIRES_SHARED(...)
 #endif
 
 #endif /* BASE_CC_H */

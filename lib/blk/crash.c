@@ -14,6 +14,9 @@
  * So it costs what the loose writes weigh, and ascending cuts are cheapest.
  * The hash is a sum over sectors, kept up to date with each change: equal
  * hashes mean equal contents, however they came about.
+ *
+ * Devices that lose power together share one record of events; each has its
+ * own flushes, base and loose writes, and skips the events of the others.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -24,28 +27,10 @@
 #include "blk/crash_int.h"
 #include "blk/layers.h"
 #include "blk/mem_store.h"
-#include "sync/lock.h"
 
 enum { PIECE = 4096 };
 
-#define NOT_YET  UINT64_MAX
 #define NO_EVENT UINT64_MAX
-
-struct crash_event {
-	enum blk_op op;
-	int result;
-	uint64_t offset;
-	uint64_t bytes;
-	uint8_t *data;  /* what was written; NULL for other kinds */
-	uint64_t stamp; /* events there were when it completed, or NOT_YET */
-};
-
-/* An array that grows. */
-struct grow {
-	void *at;
-	uint64_t count;
-	uint64_t room;
-};
 
 /* A store under change, and the sum over its sectors. */
 struct image {
@@ -55,131 +40,47 @@ struct image {
 
 struct crash_layer {
 	struct blk_layer layer;
-	struct mem_store *original; /* [const] frozen at the wrap */
-	struct mtx lock;
-	struct grow events;    /* [lock] crash_event */
-	struct grow flushes;   /* [lock] uint64_t: numbers of flushes */
-	uint64_t changes;      /* [lock] of any event */
-	struct image base;     /* [lock] original and all that is covered */
-	uint64_t base_barrier; /* [lock] the flush that covers it */
-	struct grow loose;     /* [lock] uint64_t: not covered by that */
-	struct grow picks;     /* [lock] crash_pick: for one call */
-	struct image last;     /* [lock] the state hashed last */
-	uint64_t last_cut;     /* [lock] */
-	uint64_t last_seed;    /* [lock] */
-	uint64_t last_changes; /* [lock] */
+	struct mem_store *original;  /* [const] frozen at the wrap */
+	struct crash_record *record; /* [const] its lock is meant below */
+	struct image base;        /* [lock] original and all that is covered */
+	uint64_t base_barrier;    /* [lock] the flush that covers it */
+	struct crash_array loose; /* [lock] uint64_t: not covered by that */
+	struct crash_array picks; /* [lock] crash_pick: for one call */
+	struct image last;        /* [lock] the state hashed last */
+	uint64_t last_cut;        /* [lock] */
+	uint64_t last_seed;       /* [lock] */
+	uint64_t last_changes;    /* [lock] */
 };
-
-static struct lock_class crash_class = {.name = "blk.crash", .rank = RANK_BLK};
 
 static struct crash_layer *crash_of(const struct blk_dev *dev)
 {
 	return CONTAINER_OF(dev, struct crash_layer, layer.dev);
 }
 
-/* Room for one more of @bytes; its place, or NULL. */
-static void *grow_add(struct grow *g, size_t bytes)
-{
-	if (g->count == g->room) {
-		uint64_t room = g->room == 0 ? 64 : g->room * 2;
-		void *at = realloc(g->at, room * bytes);
-
-		if (at == NULL)
-			return NULL;
-		g->at = at;
-		g->room = room;
-	}
-	return (uint8_t *)g->at + bytes * g->count++;
-}
-
 static struct crash_event *event_locked(struct crash_layer *cl, uint64_t n)
 {
-	return (struct crash_event *)cl->events.at + n;
+	return crash_event_locked(cl->record, n);
 }
 
 /* ---- recording --------------------------------------------------------- */
 
-/* What a write brings, in one piece; NULL if memory is out. */
-static uint8_t *data_copy(const struct blk_io *io)
-{
-	uint8_t *data = malloc(io->bytes);
-	size_t at = 0;
-
-	for (int i = 0; data != NULL && i < io->iov_count; i++) {
-		if (io->iov[i].iov_len > 0)
-			memcpy(data + at, io->iov[i].iov_base,
-				io->iov[i].iov_len);
-		at += io->iov[i].iov_len;
-	}
-	return data;
-}
-
-static int event_add(struct crash_layer *cl, const struct crash_event *event,
-	uint64_t *number)
-{
-	struct crash_event *place;
-	uint64_t *flush = NULL;
-	int err = -ENOMEM;
-
-	mtx_lock(&cl->lock);
-	if (event->op == BLK_FLUSH) {
-		flush = grow_add(&cl->flushes, sizeof(*flush));
-		if (flush == NULL)
-			goto out_unlock;
-		*flush = cl->events.count;
-	}
-	*number = cl->events.count;
-	place = grow_add(&cl->events, sizeof(*place));
-	if (place == NULL) {
-		cl->flushes.count -= flush != NULL;
-		goto out_unlock;
-	}
-	*place = *event;
-	cl->changes++;
-	err = 0;
-out_unlock:
-	mtx_unlock(&cl->lock);
-	return err;
-}
-
 static bool crash_before(struct blk_layer *layer, struct blk_hop *hop)
 {
 	struct crash_layer *cl = crash_of(&layer->dev);
-	struct blk_io *io = hop->io;
-	struct crash_event event = {.op = io->op,
-		.offset = io->offset,
-		.bytes = io->bytes,
-		.stamp = NOT_YET};
 
 	hop->number = NO_EVENT;
-	if (io->op == BLK_READ)
+	if (hop->io->op == BLK_READ)
 		return true;
-	io->result = -ENOMEM;
-	if (io->op == BLK_WRITE) {
-		event.data = data_copy(io);
-		if (event.data == NULL)
-			return false;
-	}
-	if (event_add(cl, &event, &hop->number) == 0)
-		return true;
-	free(event.data);
-	return false;
+	hop->io->result =
+		crash_record_add(cl->record, cl, hop->io, &hop->number);
+	return hop->io->result == 0;
 }
 
 static void crash_after(struct blk_layer *layer, struct blk_hop *hop)
 {
-	struct crash_layer *cl = crash_of(&layer->dev);
-
-	if (hop->number == NO_EVENT)
-		return;
-	mtx_lock(&cl->lock);
-
-	struct crash_event *event = event_locked(cl, hop->number);
-
-	event->result = hop->io->result;
-	event->stamp = cl->events.count;
-	cl->changes++;
-	mtx_unlock(&cl->lock);
+	if (hop->number != NO_EVENT)
+		crash_record_complete(crash_of(&layer->dev)->record,
+			hop->number, hop->io->result);
 }
 
 /* ---- changing an image ------------------------------------------------- */
@@ -290,28 +191,16 @@ static struct crash_pick pick_of(struct crash_layer *cl, uint64_t number)
 		.salt = number};
 }
 
-/* The number of the last flush that had succeeded before @cut; 0: none, as no
+/* The number of our last flush that had succeeded before @cut; 0: none, as no
  * write has completed before event 0. */
 static uint64_t barrier_find_locked(struct crash_layer *cl, uint64_t cut)
 {
-	const uint64_t *flushes = cl->flushes.at;
-	uint64_t low = 0;
-	uint64_t high = cl->flushes.count;
+	for (uint64_t n = cut; n-- > 0;) {
+		const struct crash_event *event = event_locked(cl, n);
 
-	while (low < high) {
-		uint64_t middle = (low + high) / 2;
-
-		if (flushes[middle] < cut)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	while (low-- > 0) {
-		const struct crash_event *event =
-			event_locked(cl, flushes[low]);
-
-		if (event->stamp <= cut && event->result == 0)
-			return flushes[low];
+		if (event->owner == cl && event->op == BLK_FLUSH &&
+			event->stamp <= cut && event->result == 0)
+			return n;
 	}
 	return 0;
 }
@@ -338,11 +227,11 @@ static int base_sort_locked(
 	const struct crash_event *event = event_locked(cl, number);
 	uint64_t *place;
 
-	if (event->op == BLK_FLUSH)
+	if (event->owner != cl || event->op == BLK_FLUSH)
 		return 0;
 	if (event->stamp <= barrier)
 		return base_settle_locked(cl, number);
-	place = grow_add(&cl->loose, sizeof(*place));
+	place = crash_grow(&cl->loose, sizeof(*place));
 	if (place == NULL)
 		return -ENOMEM;
 	*place = number;
@@ -411,11 +300,12 @@ static int base_move_locked(struct crash_layer *cl, uint64_t barrier)
 
 static int pick_add_locked(struct crash_layer *cl, uint64_t number)
 {
+	const struct crash_event *event = event_locked(cl, number);
 	struct crash_pick *pick;
 
-	if (event_locked(cl, number)->op == BLK_FLUSH)
+	if (event->owner != cl || event->op == BLK_FLUSH)
 		return 0;
-	pick = grow_add(&cl->picks, sizeof(*pick));
+	pick = crash_grow(&cl->picks, sizeof(*pick));
 	if (pick == NULL)
 		return -ENOMEM;
 	*pick = pick_of(cl, number);
@@ -442,7 +332,7 @@ static int state_make_locked(struct crash_layer *cl, uint64_t cut,
 	const struct crash_pick *picks;
 	int err;
 
-	if (cut > cl->events.count)
+	if (cut > cl->record->events.count)
 		return -EINVAL;
 	err = base_move_locked(cl, barrier_find_locked(cl, cut));
 	if (err == 0)
@@ -468,13 +358,14 @@ static int state_find_locked(
 	int err;
 
 	if (cl->last.store != NULL && cl->last_cut == cut &&
-		cl->last_seed == seed && cl->last_changes == cl->changes)
+		cl->last_seed == seed &&
+		cl->last_changes == cl->record->changes)
 		return 0;
 	image_drop(&cl->last);
 	err = state_make_locked(cl, cut, seed, &cl->last);
 	cl->last_cut = cut;
 	cl->last_seed = seed;
-	cl->last_changes = cl->changes;
+	cl->last_changes = cl->record->changes;
 	return err;
 }
 
@@ -484,11 +375,11 @@ int blk_crash_hash(
 	struct crash_layer *cl = crash_of(dev);
 	int err;
 
-	mtx_lock(&cl->lock);
+	mtx_lock(&cl->record->lock);
 	err = state_find_locked(cl, cut, seed);
 	if (err == 0)
 		*out = cl->last.hash;
-	mtx_unlock(&cl->lock);
+	mtx_unlock(&cl->record->lock);
 	return err;
 }
 
@@ -499,13 +390,13 @@ int blk_crash_state(
 	struct mem_store *store = NULL;
 	int err;
 
-	mtx_lock(&cl->lock);
+	mtx_lock(&cl->record->lock);
 	err = state_find_locked(cl, cut, seed);
 	if (err == 0) {
 		store = cl->last.store;
 		cl->last.store = NULL;
 	}
-	mtx_unlock(&cl->lock);
+	mtx_unlock(&cl->record->lock);
 	if (err == 0)
 		err = blk_open_store(store, dev->geom.sector_bytes, out);
 	if (err != 0)
@@ -518,9 +409,9 @@ uint64_t blk_crash_events(const struct blk_dev *dev)
 	struct crash_layer *cl = crash_of(dev);
 	uint64_t count;
 
-	mtx_lock(&cl->lock);
-	count = cl->events.count;
-	mtx_unlock(&cl->lock);
+	mtx_lock(&cl->record->lock);
+	count = cl->record->events.count;
+	mtx_unlock(&cl->record->lock);
 	return count;
 }
 
@@ -575,17 +466,15 @@ static void crash_close(struct blk_layer *layer)
 	image_drop(&cl->last);
 	image_drop(&cl->base);
 	mem_store_put(cl->original);
-	for (uint64_t n = 0; n < cl->events.count; n++)
-		free(event_locked(cl, n)->data);
-	free(cl->events.at);
-	free(cl->flushes.at);
 	free(cl->loose.at);
 	free(cl->picks.at);
-	mtx_fini(&cl->lock);
+	crash_record_put(cl->record);
 	free(cl);
 }
 
-int blk_wrap_crash(struct blk_dev *below, struct blk_dev **out)
+/* Owns the caller's reference to @record, on success only. */
+static int crash_wrap(struct blk_dev *below, struct crash_record *record,
+	struct blk_dev **out)
 {
 	static const struct blk_layer_ops hooks = {
 		crash_before, crash_after, crash_close};
@@ -602,7 +491,33 @@ int blk_wrap_crash(struct blk_dev *below, struct blk_dev **out)
 		return err;
 	}
 	blk_layer_init(&cl->layer, below, &hooks);
-	mtx_init(&cl->lock, &crash_class);
+	cl->record = record;
 	*out = &cl->layer.dev;
 	return 0;
+}
+
+int blk_wrap_crash(struct blk_dev *below, struct blk_dev **out)
+{
+	struct crash_record *record = crash_record_new();
+	int err;
+
+	if (record == NULL)
+		return -ENOMEM;
+	err = crash_wrap(below, record, out);
+	if (err != 0)
+		crash_record_put(record);
+	return err;
+}
+
+int blk_wrap_crash_beside(
+	struct blk_dev *below, struct blk_dev *beside, struct blk_dev **out)
+{
+	struct crash_record *record = crash_of(beside)->record;
+	int err;
+
+	crash_record_get(record);
+	err = crash_wrap(below, record, out);
+	if (err != 0)
+		crash_record_put(record);
+	return err;
 }

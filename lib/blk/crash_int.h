@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * crash_int.h - the two halves of the crash layer; private to lib/blk.
+ * crash_int.h - the three parts of the crash layer; private to lib/blk.
  *
- * crash.c records what happened and knows what a power cut may leave;
- * crash_pick.c chooses, from a seed, what it did leave.
+ * crash_record.c keeps what happened; crash.c knows what a power cut may
+ * leave of it; crash_pick.c chooses, from a seed, what it did leave.
  */
 #ifndef BLK_CRASH_INT_H
 #define BLK_CRASH_INT_H
@@ -12,6 +12,62 @@
 #include <stdint.h>
 
 #include "blk/blk.h"
+#include "sync/lock.h"
+
+/* ---- what happened ----------------------------------------------------- */
+
+/* An array that grows. */
+struct crash_array {
+	void *at;
+	uint64_t count;
+	uint64_t room;
+};
+
+/* Room for one more of @bytes; its place, or NULL. */
+void *crash_grow(struct crash_array *a, size_t bytes);
+
+#define CRASH_NOT_YET UINT64_MAX
+
+/* A change, or a barrier. */
+struct crash_event {
+	const void *owner; /* the layer that it happened to */
+	enum blk_op op;
+	int result;
+	uint64_t offset;
+	uint64_t bytes;
+	uint8_t *data;  /* what was written; NULL for other kinds */
+	uint64_t stamp; /* events there were when it completed, or
+	                   CRASH_NOT_YET */
+};
+
+/* What happened, in one order, to all layers that share it. */
+struct crash_record {
+	struct mtx lock;
+	struct crash_array events; /* [lock] crash_event */
+	uint64_t changes;          /* [lock] of any event */
+	unsigned layers;           /* [lock] that hold a reference */
+};
+
+/* With one reference; NULL: no memory. */
+struct crash_record *crash_record_new(void);
+void crash_record_get(struct crash_record *record);
+void crash_record_put(struct crash_record *record);
+
+/* @owner submits @io; *@number is told.  -ENOMEM. */
+MUST_USE int crash_record_add(struct crash_record *record, const void *owner,
+	const struct blk_io *io, uint64_t *number);
+
+/* Event @number has completed. */
+void crash_record_complete(
+	struct crash_record *record, uint64_t number, int result);
+
+static inline struct crash_event *crash_event_locked(
+	struct crash_record *record, uint64_t number)
+{
+	return (struct crash_event *)record->events.at + number;
+}
+
+/* ---- what survives ----------------------------------------------------- */
 
 /* Larger zeroings and discards are torn once, not sector by sector. */
 #define CRASH_BULK_BYTES (UINT64_C(1) << 20)

@@ -67,6 +67,15 @@ uint64_t blk_fault_seen(const struct blk_dev *dev, enum blk_op op);
  */
 MUST_USE int blk_wrap_crash(struct blk_dev *below, struct blk_dev **out);
 
+/*
+ * Another device that loses power together with crash layer @beside: both
+ * number their events in one order, so that a cut is the same instant on
+ * each.  What survives of each, and which flush covers what, stays its own.
+ */
+MUST_USE int blk_wrap_crash_beside(
+	struct blk_dev *below, struct blk_dev *beside, struct blk_dev **out);
+
+/* Of all devices that share the order. */
 uint64_t blk_crash_events(const struct blk_dev *dev);
 
 /* A new memory device with such a state.  -EINVAL: @cut beyond the events. */

@@ -388,6 +388,49 @@ static void test_crash_states_do_not_share_fate(void **state)
 	blk_close(late);
 }
 
+/* ---- devices that lose power together ----------------------------------- */
+
+static void test_crash_beside_counts_in_one_order(void **state)
+{
+	struct blk_dev *home = crash_open();
+	struct blk_dev *log = NULL;
+	uint32_t ids[SECTORS];
+
+	(void)state;
+	put(home, 0, 1, 1); /* event 0 */
+	assert_int_equal(blk_open_mem(DEV_BYTES, &log), 0);
+	assert_int_equal(blk_wrap_crash_beside(log, home, &log), 0);
+	put(log, 0, 1, 2);                    /* 1 */
+	assert_int_equal(blk_flush(log), 0);  /* 2 */
+	put(home, 1, 1, 3);                   /* 3 */
+	put(log, 1, 1, 4);                    /* 4 */
+	assert_int_equal(blk_flush(home), 0); /* 5 */
+	assert_int_equal(blk_crash_events(home), 6);
+	assert_int_equal(blk_crash_events(log), 6);
+
+	/* The flush of one covers nothing of the other. */
+	state_ids(log, 3, 0, ids);
+	assert_int_equal(ids[0], 2);
+	state_ids(home, 3, 0, ids);
+	assert_int_equal(ids[0], 0);
+	state_ids(home, 3, 1, ids);
+	assert_int_equal(ids[0], 1);
+	assert_int_equal(ids[1], 0);
+	state_ids(home, 6, 0, ids);
+	assert_int_equal(ids[0], 1);
+	assert_int_equal(ids[1], 3);
+	state_ids(log, 6, 0, ids);
+	assert_int_equal(ids[0], 2);
+	assert_int_equal(ids[1], 0);
+
+	/* Each outlives the other. */
+	blk_close(home);
+	state_ids(log, 6, 1, ids);
+	assert_int_equal(ids[0], 2);
+	assert_int_equal(ids[1], 4);
+	blk_close(log);
+}
+
 /* ---- random histories -------------------------------------------------- */
 
 /* A device that completes requests when the test says so. */
@@ -600,6 +643,7 @@ int main(void)
 		cmocka_unit_test(test_crash_terabyte_discard_is_cheap),
 		cmocka_unit_test(test_crash_hash_is_equal_where_contents_are),
 		cmocka_unit_test(test_crash_states_do_not_share_fate),
+		cmocka_unit_test(test_crash_beside_counts_in_one_order),
 		cmocka_unit_test(test_crash_random_histories_stay_legal),
 	};
 

@@ -160,7 +160,10 @@ static uint8_t *page_make(struct mem_store *store, uint64_t page, bool whole)
 	if (slot == NULL || (seen != NULL && seen != zero_page))
 		return seen;
 
-	const void *old = whole ? NULL : page_get(store, page);
+	/* Whoever makes it first in this store has seen the parent's page, as
+	 * we have; never copy a page that is perhaps being written already. */
+	const void *old =
+		whole || seen != NULL ? NULL : page_get(store->parent, page);
 	void *data = old == NULL && !whole ? calloc(1, PAGE_BYTES)
 					   : malloc(PAGE_BYTES);
 

@@ -37,7 +37,7 @@ struct shard {
 
 static struct shard shards[CPU_SHARDS_MAX];
 static LINE_ALIGNED _Atomic uint32_t state;
-static struct lock_class batch_class = {.name = "rcu batch", .rank = RANK_RCU};
+static struct lock_class batch_class = {.name = "rcu.batch", .rank = RANK_RCU};
 static struct mtx batch_lock = MTX_INIT(&batch_class);
 
 /* Acquire pairs with the release in push(). */

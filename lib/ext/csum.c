@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * csum.c - the checksums of ext4's metadata.
+ *
+ * With metadata_csum a crc32c over the file system's seed, where the thing
+ * stands (group or inode number, generation), and its bytes with the checksum
+ * itself as zero.  With uninit_bg only group descriptors have one, a crc16.
+ */
+#include "base/crc32c.h"
+#include "ext/ext_int.h"
+
+/* CRC-16 (reflected 0x8005), raw register.  Few bytes, so bit by bit. */
+static uint16_t crc16(uint16_t crc, const void *data, size_t bytes)
+{
+	const uint8_t *p = data;
+
+	for (size_t i = 0; i < bytes; i++) {
+		crc ^= p[i];
+		for (int bit = 0; bit < 8; bit++)
+			crc = (uint16_t)(crc >> 1 ^ (crc & 1 ? 0xa001 : 0));
+	}
+	return crc;
+}
+
+static uint32_t crc32c_u32(uint32_t seed, uint32_t v)
+{
+	struct le32 raw = le32_of(v);
+
+	return crc32c(seed, &raw, sizeof(raw));
+}
+
+/* Over @data with the @hole_bytes from @hole on as zero. */
+static uint32_t crc32c_around(uint32_t seed, const void *data, size_t bytes,
+	size_t hole, size_t hole_bytes)
+{
+	static const uint8_t zeroes[4];
+	const uint8_t *p = data;
+	size_t after = hole + hole_bytes;
+
+	seed = crc32c(seed, p, hole);
+	seed = crc32c(seed, zeroes, hole_bytes);
+	return crc32c(seed, p + after, bytes - after);
+}
+
+uint32_t ext_csum_super(const struct ext_disk_super *raw)
+{
+	return crc32c(~0U, raw, offsetof(struct ext_disk_super, checksum));
+}
+
+static uint16_t group_crc16(
+	const struct ext_super *sb, uint32_t index, const void *raw)
+{
+	const size_t hole = offsetof(struct ext_disk_group, checksum);
+	const uint8_t *p = raw;
+	struct le32 number = le32_of(index);
+	uint16_t crc = crc16(0xffff, sb->uuid, sizeof(sb->uuid));
+
+	crc = crc16(crc, &number, sizeof(number));
+	crc = crc16(crc, p, hole);
+	if (sb->desc_bytes > hole + 2)
+		crc = crc16(crc, p + hole + 2, sb->desc_bytes - hole - 2);
+	return crc;
+}
+
+bool ext_csum_group_ok(
+	const struct ext_super *sb, uint32_t index, const void *raw)
+{
+	const struct ext_disk_group *g = raw;
+	uint16_t stored = le16_get(g->checksum);
+
+	if (sb->csum) {
+		uint32_t crc = crc32c_u32(sb->csum_seed, index);
+
+		crc = crc32c_around(crc, raw, sb->desc_bytes,
+			offsetof(struct ext_disk_group, checksum), 2);
+		return stored == (uint16_t)crc;
+	}
+	if (sb->features.ro_compat & EXT_RO_COMPAT_GDT_CSUM)
+		return stored == group_crc16(sb, index, raw);
+	return true;
+}
+
+/* Over the part of inode @raw behind the first 128 bytes. */
+static uint32_t inode_large(
+	uint32_t crc, const struct ext_super *sb, const void *raw, bool has_hi)
+{
+	const size_t hi = offsetof(struct ext_disk_inode, checksum_hi);
+	const uint8_t *rest = (const uint8_t *)raw + EXT_OLD_INODE_BYTES;
+	size_t bytes = sb->inode_bytes - EXT_OLD_INODE_BYTES;
+
+	if (!has_hi)
+		return crc32c(crc, rest, bytes);
+	return crc32c_around(crc, rest, bytes, hi - EXT_OLD_INODE_BYTES, 2);
+}
+
+bool ext_csum_inode_ok(
+	const struct ext_super *sb, uint32_t ino, const void *raw)
+{
+	const struct ext_disk_inode *node = raw;
+	bool large = sb->inode_bytes > EXT_OLD_INODE_BYTES;
+	/* The field counts itself and this one: four bytes. */
+	bool has_hi = large && le16_get(node->extra_isize) >= 4;
+	uint32_t stored = le16_get(node->checksum_lo);
+	uint32_t crc;
+
+	if (!sb->csum)
+		return true;
+	crc = crc32c_u32(sb->csum_seed, ino);
+	crc = crc32c_u32(crc, le32_get(node->generation));
+	crc = crc32c_around(crc, raw, EXT_OLD_INODE_BYTES,
+		offsetof(struct ext_disk_inode, checksum_lo), 2);
+	if (large)
+		crc = inode_large(crc, sb, raw, has_hi);
+	if (!has_hi)
+		return stored == (crc & 0xffff);
+	return (stored | (uint32_t)le16_get(node->checksum_hi) << 16) == crc;
+}
+
+uint32_t ext_csum_extents(const struct ext_super *sb, uint32_t ino,
+	uint32_t generation, const void *node, uint32_t bytes)
+{
+	uint32_t crc = crc32c_u32(sb->csum_seed, ino);
+
+	crc = crc32c_u32(crc, generation);
+	return crc32c(crc, node, bytes);
+}

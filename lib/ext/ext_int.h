@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* ext_int.h - what the files of lib/ext share. */
+#ifndef EXT_EXT_INT_H
+#define EXT_EXT_INT_H
+
+#include "base/log.h"
+#include "ext/ext.h"
+
+/* ---- errors (damage.c) --------------------------------------------------- */
+
+/* Fill @d, which may be NULL. */
+void ext_damage_say(struct ext_damage *d, blk_no block, uint32_t inode,
+	const char *fmt, ...) PRINTF(4, 5);
+
+/* The same, and the value is @error; a macro, so that whoever reads a caller
+ * (a static analyser, too) sees that it fails. */
+#define EXT_DAMAGED(d, error, block, inode, ...)                               \
+	(ext_damage_say(d, block, inode, __VA_ARGS__), (error))
+
+/* ---- checksums (csum.c) -------------------------------------------------- */
+
+/* What the superblock's checksum field should hold. */
+uint32_t ext_csum_super(const struct ext_disk_super *raw);
+
+/* Whether the checksum of group @index's descriptor, desc_bytes long, is
+ * right; true where the file system has none. */
+bool ext_csum_group_ok(
+	const struct ext_super *sb, uint32_t index, const void *raw);
+
+/* Likewise for inode @ino, inode_bytes long. */
+bool ext_csum_inode_ok(
+	const struct ext_super *sb, uint32_t ino, const void *raw);
+
+/* What the tail of an extent-tree block should hold; the first @bytes of
+ * @node are covered. */
+uint32_t ext_csum_extents(const struct ext_super *sb, uint32_t ino,
+	uint32_t generation, const void *node, uint32_t bytes);
+
+/* ---- superblock (super.c) ------------------------------------------------ */
+
+/* The superblock as it lies on the device. */
+MUST_USE int ext_super_read(struct blk_dev *dev, struct ext_disk_super *out,
+	struct ext_damage *damage);
+
+/* Give @raw its checksum, if it has one, and write it; volatile. */
+MUST_USE int ext_super_write(struct blk_dev *dev, struct ext_disk_super *raw);
+
+/* The block that holds the primary superblock. */
+static inline blk_no ext_super_block(const struct ext_super *sb)
+{
+	return EXT_SUPER_OFFSET / sb->block_bytes;
+}
+
+/* ---- blocks, groups, inodes (group.c, inode.c) --------------------------- */
+
+/* -EUCLEAN: @block is beyond the file system. */
+MUST_USE int ext_block_read(const struct ext *fs, blk_no block, void *data,
+	struct ext_damage *damage);
+
+struct ext_group {
+	blk_no block_bitmap;
+	blk_no inode_bitmap;
+	blk_no inode_table;
+};
+
+/* Whether group @index holds a copy of the superblock and, but for META_BG,
+ * of the descriptors. */
+bool ext_group_has_super(const struct ext_super *sb, uint32_t index);
+
+/* The first block of group @index that may hold a superblock. */
+blk_no ext_group_first(const struct ext_super *sb, uint32_t index);
+
+/* The block that holds descriptor block @index, 0 to desc_blocks - 1. */
+blk_no ext_desc_block(const struct ext_super *sb, uint32_t index);
+
+/* Blocks that the inode table of one group takes. */
+uint32_t ext_inode_table_blocks(const struct ext_super *sb);
+
+/* Decode and check descriptor @raw of group @index, found in @block. */
+MUST_USE int ext_group_decode(const struct ext_super *sb, uint32_t index,
+	const void *raw, blk_no block, struct ext_group *out,
+	struct ext_damage *damage);
+
+MUST_USE int ext_group_read(const struct ext *fs, uint32_t index,
+	struct ext_group *out, struct ext_damage *damage);
+
+struct ext_inode {
+	uint32_t ino;
+	blk_no at; /* the block it was read from */
+	uint16_t mode;
+	uint16_t links;
+	uint32_t flags; /* enum ext_inode_flag */
+	uint32_t generation;
+	uint64_t bytes; /* size of the file */
+	uint8_t block[EXT_MAP_WORDS * 4];
+};
+
+MUST_USE int ext_inode_read(const struct ext *fs, uint32_t ino,
+	struct ext_inode *out, struct ext_damage *damage);
+
+/* ---- block maps (map.c, extent.c, indirect.c) ---------------------------- */
+
+/* File blocks @file .. @file + @count - 1 lie at device blocks @dev ... */
+struct ext_run {
+	uint32_t file;
+	uint32_t count; /* at least 1 */
+	blk_no dev;     /* inside the file system, behind the superblock */
+	bool unwritten; /* reads as zeroes */
+};
+
+/*
+ * Walk the mapped blocks of a file below @end, in ascending order; holes are
+ * left out.  Callbacks end the walk by returning non-zero, which the walk
+ * then returns.
+ */
+struct ext_map_walk {
+	const struct ext *fs;
+	const struct ext_inode *inode; /* ino, flags, generation, block */
+	uint32_t end;                  /* file blocks */
+	bool check_csum; /* of extent blocks; off when generation is unknown */
+	bool complete;   /* a hole or an unwritten block is -EUCLEAN */
+
+	int (*run)(struct ext_map_walk *w, const struct ext_run *run);
+	/* A block of the map itself; NULL if nobody cares. */
+	int (*node)(struct ext_map_walk *w, blk_no block);
+	void *arg;
+	struct ext_damage *damage;
+
+	uint64_t told; /* the walk's: file blocks below it have been told */
+};
+
+MUST_USE int ext_map_walk(struct ext_map_walk *w);
+MUST_USE int ext_extent_walk(struct ext_map_walk *w);
+MUST_USE int ext_indirect_walk(struct ext_map_walk *w);
+
+/* -EUCLEAN unless the map may point at @count blocks from @dev; @at is the
+ * block that says so, here and below. */
+MUST_USE int ext_map_check(
+	struct ext_map_walk *w, blk_no at, blk_no dev, uint32_t count);
+
+/* Pass @run on to the walk's owner. */
+MUST_USE int ext_map_tell(
+	struct ext_map_walk *w, blk_no at, const struct ext_run *run);
+
+/* -EUCLEAN if the map was to be complete: file block @file is not mapped. */
+MUST_USE int ext_map_hole(struct ext_map_walk *w, blk_no at, uint64_t file);
+
+/* ---- fixed metadata (zone.c) --------------------------------------------- */
+
+struct ext_range {
+	blk_no first;
+	blk_no count;
+};
+
+/*
+ * -EUCLEAN if one of @ranges, sorted and not overlapping, touches superblock
+ * copies, descriptors, bitmaps or inode tables.  Groups whose descriptor is
+ * damaged are passed over: the journal may be what repairs them.
+ */
+MUST_USE int ext_zone_check(const struct ext *fs,
+	const struct ext_range *ranges, size_t count,
+	struct ext_damage *damage);
+
+/* ---- the journal's own map (jmap.c) -------------------------------------- */
+
+/*
+ * The log's block map from @inode, whose i_block came out of the inode table
+ * or, when @check_csum is off, out of the superblock.  *@map is malloc'd.
+ */
+MUST_USE int ext_jmap_build(const struct ext *fs, const struct ext_inode *inode,
+	bool check_csum, struct jnl_extent **map, uint32_t *map_count,
+	struct ext_damage *damage);
+
+#endif /* EXT_EXT_INT_H */

@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * format.h - ext2, ext3 and ext4 as they lie on disk.
+ *
+ * Source: Documentation/filesystems/ext4/ of the Linux tree.  Everything is
+ * little endian.  Only what the code reads so far is here by name; the rest
+ * of each struct is padding of the right size.
+ */
+#ifndef EXT_FORMAT_H
+#define EXT_FORMAT_H
+
+#include <stddef.h>
+
+#include "base/endian.h"
+
+enum {
+	EXT_SUPER_OFFSET = 1024, /* bytes from the start of the device */
+	EXT_SUPER_BYTES = 1024,
+	EXT_SUPER_MAGIC = 0xef53,
+
+	EXT_INO_JOURNAL = 8, /* the usual one; s_journal_inum decides */
+	EXT_OLD_FIRST_INO = 11,
+	EXT_OLD_INODE_BYTES = 128,
+	EXT_OLD_DESC_BYTES = 32,
+	EXT_WIDE_DESC_BYTES = 64,
+	EXT_BLOCK_LOG_MIN = 10,
+	EXT_BLOCK_LOG_MAX = 16,
+	EXT_CLUSTER_LOG_MAX = 30,
+
+	EXT_MAP_WORDS = 15, /* of i_block */
+	EXT_MAP_DIRECT = 12,
+	EXT_JNL_WORDS = 17, /* i_block, high half of i_size, low half */
+};
+
+enum ext_compat {
+	EXT_COMPAT_HAS_JOURNAL = 0x4,
+	EXT_COMPAT_RESIZE_INODE = 0x10,
+	EXT_COMPAT_SPARSE_SUPER2 = 0x200,
+	EXT_COMPAT_FAST_COMMIT = 0x400,
+};
+
+enum ext_incompat {
+	EXT_INCOMPAT_RECOVER = 0x4,
+	EXT_INCOMPAT_JOURNAL_DEV = 0x8,
+	EXT_INCOMPAT_META_BG = 0x10,
+	EXT_INCOMPAT_64BIT = 0x80,
+	EXT_INCOMPAT_CSUM_SEED = 0x2000,
+};
+
+enum ext_ro_compat {
+	EXT_RO_COMPAT_SPARSE_SUPER = 0x1,
+	EXT_RO_COMPAT_GDT_CSUM = 0x10,
+	EXT_RO_COMPAT_BIGALLOC = 0x200,
+	EXT_RO_COMPAT_METADATA_CSUM = 0x400,
+	EXT_RO_COMPAT_READONLY = 0x1000,
+};
+
+enum ext_state {
+	EXT_STATE_CLEAN = 0x1,
+	EXT_STATE_ERROR = 0x2,
+	EXT_STATE_ORPHANS = 0x4,
+};
+
+struct ext_disk_super {
+	struct le32 inodes_count; /* 0x000 */
+	struct le32 blocks_count_lo;
+	struct le32 r_blocks_count_lo;
+	struct le32 free_blocks_count_lo;
+	struct le32 free_inodes_count; /* 0x010 */
+	struct le32 first_data_block;
+	struct le32 log_block_size;   /* block is 2 ^ (10 + this) bytes */
+	struct le32 log_cluster_size; /* likewise */
+	struct le32 blocks_per_group; /* 0x020 */
+	struct le32 clusters_per_group;
+	struct le32 inodes_per_group;
+	struct le32 mtime;
+	struct le32 wtime; /* 0x030 */
+	struct le16 mnt_count;
+	struct le16 max_mnt_count;
+	struct le16 magic;
+	struct le16 state;  /* enum ext_state */
+	struct le16 errors; /* what to do about one */
+	struct le16 minor_rev_level;
+	struct le32 lastcheck; /* 0x040 */
+	struct le32 checkinterval;
+	struct le32 creator_os;
+	struct le32 rev_level;  /* below, nothing is valid when it is 0 */
+	struct le16 def_resuid; /* 0x050 */
+	struct le16 def_resgid;
+	struct le32 first_ino;
+	struct le16 inode_size;
+	struct le16 block_group_nr; /* that holds this copy */
+	struct le32 feature_compat;
+	struct le32 feature_incompat; /* 0x060 */
+	struct le32 feature_ro_compat;
+	uint8_t uuid[16];
+	char volume_name[16]; /* 0x078 */
+	char last_mounted[64];
+	struct le32 algorithm_usage_bitmap; /* 0x0c8 */
+	uint8_t prealloc_blocks;
+	uint8_t prealloc_dir_blocks;
+	struct le16 reserved_gdt_blocks;
+	uint8_t journal_uuid[16]; /* 0x0d0 */
+	struct le32 journal_inum; /* 0x0e0 */
+	struct le32 journal_dev;
+	struct le32 last_orphan;
+	struct le32 hash_seed[4];
+	uint8_t def_hash_version; /* 0x0fc */
+	uint8_t jnl_backup_type;
+	struct le16 desc_size;
+	struct le32 default_mount_opts; /* 0x100 */
+	struct le32 first_meta_bg;
+	struct le32 mkfs_time;
+	struct le32 jnl_blocks[EXT_JNL_WORDS];
+	struct le32 blocks_count_hi; /* 0x150 */
+	struct le32 r_blocks_count_hi;
+	struct le32 free_blocks_count_hi;
+	struct le16 min_extra_isize;
+	struct le16 want_extra_isize;
+	struct le32 flags; /* 0x160 */
+	struct le16 raid_stride;
+	struct le16 mmp_interval;
+	struct le64 mmp_block;
+	struct le32 raid_stripe_width; /* 0x170 */
+	uint8_t log_groups_per_flex;
+	uint8_t checksum_type; /* 1: crc32c */
+	struct le16 reserved_pad;
+	struct le64 kbytes_written;
+	uint8_t snapshots[20];     /* 0x180 */
+	uint8_t error_record[108]; /* 0x194 */
+	char mount_opts[64];       /* 0x200 */
+	struct le32 usr_quota_inum;
+	struct le32 grp_quota_inum;
+	struct le32 overhead_blocks;
+	struct le32 backup_bgs[2]; /* 0x24c, SPARSE_SUPER2 */
+	uint8_t encrypt_algos[4];
+	uint8_t encrypt_pw_salt[16];
+	struct le32 lpf_ino; /* 0x268 */
+	struct le32 prj_quota_inum;
+	struct le32 checksum_seed; /* 0x270, CSUM_SEED */
+	uint8_t time_hi[6];
+	uint8_t pad[2];
+	struct le16 encoding; /* 0x27c */
+	struct le16 encoding_flags;
+	struct le32 orphan_file_inum; /* 0x280 */
+	struct le32 reserved[94];
+	struct le32 checksum; /* 0x3fc: crc32c of all before it */
+};
+
+_Static_assert(sizeof(struct ext_disk_super) == EXT_SUPER_BYTES, "superblock");
+_Static_assert(offsetof(struct ext_disk_super, uuid) == 0x68, "uuid");
+_Static_assert(
+	offsetof(struct ext_disk_super, journal_uuid) == 0xd0, "journal");
+_Static_assert(offsetof(struct ext_disk_super, jnl_blocks) == 0x10c, "backup");
+_Static_assert(offsetof(struct ext_disk_super, mount_opts) == 0x200, "options");
+_Static_assert(offsetof(struct ext_disk_super, checksum_seed) == 0x270, "seed");
+
+enum ext_group_flag {
+	EXT_GROUP_INODE_UNINIT = 0x1,
+	EXT_GROUP_BLOCK_UNINIT = 0x2,
+	EXT_GROUP_INODE_ZEROED = 0x4,
+};
+
+/* 32 bytes; 64 or more, as the superblock says, with 64BIT. */
+struct ext_disk_group {
+	struct le32 block_bitmap_lo;
+	struct le32 inode_bitmap_lo;
+	struct le32 inode_table_lo;
+	struct le16 free_blocks_count_lo;
+	struct le16 free_inodes_count_lo;
+	struct le16 used_dirs_count_lo;
+	struct le16 flags; /* enum ext_group_flag */
+	struct le32 exclude_bitmap_lo;
+	struct le16 block_bitmap_csum_lo;
+	struct le16 inode_bitmap_csum_lo;
+	struct le16 itable_unused_lo;
+	struct le16 checksum; /* 0x1e */
+	/* With 64BIT. */
+	struct le32 block_bitmap_hi; /* 0x20 */
+	struct le32 inode_bitmap_hi;
+	struct le32 inode_table_hi;
+	struct le16 free_blocks_count_hi;
+	struct le16 free_inodes_count_hi;
+	struct le16 used_dirs_count_hi;
+	struct le16 itable_unused_hi;
+	struct le32 exclude_bitmap_hi;
+	struct le16 block_bitmap_csum_hi;
+	struct le16 inode_bitmap_csum_hi;
+	struct le32 reserved;
+};
+
+_Static_assert(sizeof(struct ext_disk_group) == EXT_WIDE_DESC_BYTES, "group");
+_Static_assert(offsetof(struct ext_disk_group, checksum) == 0x1e, "group");
+
+enum ext_mode {
+	EXT_MODE_TYPE = 0xf000,
+	EXT_MODE_REG = 0x8000,
+};
+
+enum ext_inode_flag { EXT_INODE_EXTENTS = 0x80000 };
+
+/* The first 128 bytes, and what follows in larger inodes. */
+struct ext_disk_inode {
+	struct le16 mode;
+	struct le16 uid_lo;
+	struct le32 size_lo;
+	struct le32 atime;
+	struct le32 ctime;
+	struct le32 mtime;
+	struct le32 dtime;
+	struct le16 gid_lo;
+	struct le16 links_count;
+	struct le32 blocks_lo;
+	struct le32 flags;
+	struct le32 version_lo;
+	uint8_t block[EXT_MAP_WORDS * 4]; /* 0x28 */
+	struct le32 generation;           /* 0x64 */
+	struct le32 file_acl_lo;
+	struct le32 size_hi; /* 0x6c */
+	struct le32 faddr;
+	struct le16 blocks_hi;
+	struct le16 file_acl_hi;
+	struct le16 uid_hi;
+	struct le16 gid_hi;
+	struct le16 checksum_lo; /* 0x7c */
+	struct le16 reserved;
+	/* In inodes of more than 128 bytes. */
+	struct le16 extra_isize; /* 0x80 */
+	struct le16 checksum_hi; /* 0x82 */
+};
+
+_Static_assert(offsetof(struct ext_disk_inode, block) == 0x28, "inode");
+_Static_assert(offsetof(struct ext_disk_inode, checksum_lo) == 0x7c, "inode");
+_Static_assert(offsetof(struct ext_disk_inode, checksum_hi) == 0x82, "inode");
+
+enum {
+	EXT_EXTENT_MAGIC = 0xf30a,
+	EXT_EXTENT_DEPTH_MAX = 5,
+	EXT_EXTENT_INIT_MAX = 32768, /* longer: unwritten, less this */
+	EXT_EXTENT_ROOT_MAX = 4,     /* entries in the inode */
+};
+
+struct ext_disk_extent_head {
+	struct le16 magic;
+	struct le16 entries;
+	struct le16 max;
+	struct le16 depth; /* 0: a leaf */
+	struct le32 generation;
+};
+
+struct ext_disk_extent_index {
+	struct le32 block; /* first file block below */
+	struct le32 leaf_lo;
+	struct le16 leaf_hi;
+	struct le16 unused;
+};
+
+struct ext_disk_extent {
+	struct le32 block; /* first file block */
+	struct le16 len;
+	struct le16 start_hi;
+	struct le32 start_lo;
+};
+
+_Static_assert(sizeof(struct ext_disk_extent_head) == 12, "extent header");
+_Static_assert(sizeof(struct ext_disk_extent_index) == 12, "extent index");
+_Static_assert(sizeof(struct ext_disk_extent) == 12, "extent");
+
+#endif /* EXT_FORMAT_H */

@@ -52,6 +52,15 @@ MUST_USE int jnl_super_decode(const struct jbd_super *raw, uint32_t block_bytes,
 /* Set the derived fields after features have changed. */
 void jnl_super_derive(struct jnl_super *sb);
 
+/*
+ * The same in two steps, for those who show a superblock all the same: all
+ * checks but that of the checksum, and that one.
+ */
+MUST_USE int jnl_super_parse(const struct jbd_super *raw, uint32_t block_bytes,
+	uint32_t log_blocks, struct jnl_super *out, char *why,
+	size_t why_bytes);
+bool jnl_super_intact(const struct jbd_super *raw, const struct jnl_super *sb);
+
 /* Bring start, sequence, error and features of @sb into @raw, and its
  * checksum. */
 void jnl_super_encode(const struct jnl_super *sb, struct jbd_super *raw);

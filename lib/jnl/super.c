@@ -143,7 +143,7 @@ static int decode_head(const struct jbd_super *raw, uint32_t block_bytes,
 	return 0;
 }
 
-int jnl_super_decode(const struct jbd_super *raw, uint32_t block_bytes,
+int jnl_super_parse(const struct jbd_super *raw, uint32_t block_bytes,
 	uint32_t log_blocks, struct jnl_super *out, char *why, size_t why_bytes)
 {
 	struct reason reason = {.bytes = why_bytes};
@@ -160,14 +160,35 @@ int jnl_super_decode(const struct jbd_super *raw, uint32_t block_bytes,
 	err = check_features(raw, &sb, &reason);
 	if (err != 0)
 		return err;
-	if (sb.csum_v23 && be32_get(raw->checksum) != super_checksum(raw))
-		return refuse(&reason, -EBADMSG,
-			"journal superblock checksum is bad");
 	sb.end = sb.block_count - sb.fc_blocks;
 	sb.fc_first = sb.end + 1;
 	err = check_geometry(&sb, log_blocks, &reason);
 	if (err != 0)
 		return err;
+	*out = sb;
+	return 0;
+}
+
+bool jnl_super_intact(const struct jbd_super *raw, const struct jnl_super *sb)
+{
+	return !sb->csum_v23 || be32_get(raw->checksum) == super_checksum(raw);
+}
+
+int jnl_super_decode(const struct jbd_super *raw, uint32_t block_bytes,
+	uint32_t log_blocks, struct jnl_super *out, char *why, size_t why_bytes)
+{
+	struct jnl_super sb;
+	int err = jnl_super_parse(
+		raw, block_bytes, log_blocks, &sb, why, why_bytes);
+
+	if (err != 0)
+		return err;
+	if (!jnl_super_intact(raw, &sb)) {
+		if (why != NULL)
+			(void)snprintf(why, why_bytes,
+				"journal superblock checksum is bad");
+		return -EBADMSG;
+	}
 	*out = sb;
 	return 0;
 }

@@ -11,8 +11,8 @@
  * one has tags left, or is stray: never used, or left over from an earlier
  * lap.
  *
- * Threads: as the device.  Nothing is written.  Memory is bounded by the block
- * size.  Errors: what jnl_super_decode() says of the superblock, except that a
+ * Threads: as the device.  Nothing is written.  Memory is that of a replay.
+ * Errors: what jnl_super_decode() says of the superblock, except that a
  * bad checksum of it is shown and walked past; device errors; whatever a
  * callback returns ends the walk and is returned.  Damage in the log is not
  * an error of the walk: the callbacks and the result tell it.
@@ -98,15 +98,17 @@ struct jnl_walk_visitor {
 enum jnl_walk_flags {
 	/*
 	 * Only the live part, from the tail on, in the order of the ring, and
-	 * one block more, at which it ends.  Else the whole ring as it lies,
-	 * after one silent pass that finds out what is live.
+	 * one block more, at which it ends; of the fast-commit area, what
+	 * belongs to it.  Else the whole ring, from the tail on (an empty log:
+	 * from its first block), and the whole area.
 	 */
 	JNL_WALK_LIVE = 1 << 0,
 };
 
 /* What a replay of the log would come to. */
 struct jnl_walk_result {
-	int error; /* what jnl_replay() would return on account of the log */
+	int error; /* what jnl_replay() would return on account of the log, the
+	              size of the file system aside */
 	uint32_t transactions; /* complete ones */
 	jnl_tid end_tid;       /* the first that is not */
 	uint32_t end_log;      /* log block where the live part ends */

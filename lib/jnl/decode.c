@@ -13,6 +13,7 @@ static enum jnl_walk_sum sum_of(const struct jnl_super *sb, bool intact)
 	return intact ? JNL_SUM_GOOD : JNL_SUM_BAD;
 }
 
+/* The last tag says so, or no other would fit behind it. */
 static void decode_descriptor(struct jnl_log *log, struct jnl_walk_block *b)
 {
 	uint32_t at = sizeof(struct jbd_header);
@@ -20,14 +21,9 @@ static void decode_descriptor(struct jnl_log *log, struct jnl_walk_block *b)
 
 	b->kind = JNL_WALK_DESCRIPTOR;
 	b->sum = sum_of(&log->sb, jnl_block_intact(&log->sb, b->data));
-	for (;;) {
-		if (jnl_tag_decode(&log->sb, b->data, &at, &log->tags[count])) {
-			b->damage = "its tags run out of the block";
-			break;
-		}
+	while (!jnl_tag_decode(&log->sb, b->data, &at, &log->tags[count]))
 		if (log->tags[count++].flags & JBD_TAG_LAST)
 			break;
-	}
 	b->descriptor.tags = log->tags;
 	b->descriptor.count = count;
 }

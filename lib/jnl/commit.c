@@ -257,6 +257,7 @@ static int commit_first(struct jnl *j)
 }
 
 static int commit_record(struct jnl *j, struct jnl_haul *haul)
+	REQUIRES(j->commit_lock)
 {
 	int err;
 
@@ -298,6 +299,7 @@ void jnl_commit_discard(struct jnl *j, uint64_t stamp)
 }
 
 static int commit_flushing(struct jnl *j, struct jnl_haul *haul)
+	REQUIRES(j->commit_lock)
 {
 	int err;
 

@@ -73,11 +73,14 @@ static void *take_view(struct arena *a)
 	return view;
 }
 
-static void *take_piece(struct arena *a)
+/* A view costs calls to the kernel: none is made in advance. */
+static void *take_piece(struct arena *a, bool in_advance)
 {
 	uint64_t unit = runs_take(&a->runs, a->piece_order);
 
-	return unit != RUN_NONE ? unit_address(a, unit) : take_view(a);
+	if (unit != RUN_NONE)
+		return unit_address(a, unit);
+	return in_advance ? NULL : take_view(a);
 }
 
 static void give_piece(struct arena *a, void *piece)
@@ -105,7 +108,7 @@ static uint32_t source_take(
 
 	while (got < count &&
 		may_take(a, a->piece_bytes >> RUN_UNIT_SHIFT, urgent)) {
-		items[got] = take_piece(a);
+		items[got] = take_piece(a, got > 0);
 		if (items[got] == NULL)
 			break;
 		got++;

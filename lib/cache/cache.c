@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* cache.c - opening, closing and looking at a cache; see cache.h. */
 #include <errno.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,6 +23,20 @@ void *cache_lines_alloc(size_t bytes)
 	if (p != NULL)
 		memset(p, 0, bytes);
 	return p;
+}
+
+int cache_thread_start(
+	struct cache *c, void *(*body)(void *arg), pthread_t *out)
+{
+	sigset_t all;
+	sigset_t old;
+	int err;
+
+	(void)sigfillset(&all);
+	(void)pthread_sigmask(SIG_SETMASK, &all, &old);
+	err = pthread_create(out, NULL, body, c);
+	(void)pthread_sigmask(SIG_SETMASK, &old, NULL);
+	return -err;
 }
 
 static int check_opts(struct blk_geom geom, const struct cache_opts *opts)
@@ -152,10 +168,12 @@ int cache_open(
 	err = open_memory(c, opts->bytes);
 	if (err != 0)
 		goto out_free;
+	wb_init(c, opts->dirty_ms);
+	evict_init(c, opts->patience_ms);
 	err = evict_start(c);
 	if (err != 0)
 		goto out_memory;
-	err = wb_start(c, opts->dirty_ms);
+	err = wb_start(c);
 	if (err != 0)
 		goto out_evict;
 	*out = c;
@@ -169,7 +187,7 @@ out_free:
 	return err;
 }
 
-static void wait_for_prefetches(struct cache *c)
+void cache_wait_for_prefetches(struct cache *c)
 {
 	uint32_t left = atomic_load(&c->prefetching);
 
@@ -183,7 +201,7 @@ void cache_close(struct cache *c)
 {
 	if (c == NULL)
 		return;
-	wait_for_prefetches(c);
+	cache_wait_for_prefetches(c);
 	wb_stop(c);
 	evict_stop(c);
 	close_memory(c);

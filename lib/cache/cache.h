@@ -64,6 +64,7 @@ struct cache_opts {
 	uint32_t block_bytes;  /* power of two, 1 KiB to 64 KiB */
 	uint32_t client_bytes; /* room beside each buffer for its user */
 	uint32_t dirty_ms;     /* age at which buf_dirty() goes home; 0: 5000 */
+	uint32_t patience_ms;  /* until -ENOMEM while all is pinned; 0: 1000 */
 };
 
 /*
@@ -204,6 +205,14 @@ struct cache_stats {
 	uint64_t used_bytes;   /* arena memory in use now */
 	uint64_t peak_bytes;   /* the most ever */
 };
+
+/*
+ * Call @fn(@arg) whenever eviction finds less than it should: who pins many
+ * buffers for long had better let go of some.  On the cache's own thread; must
+ * not wait.  NULL: nobody is told, and @fn is not running any more.
+ */
+MUST_USE int cache_on_pressure(
+	struct cache *c, void (*fn)(void *arg), void *arg);
 
 void cache_stats_read(struct cache *c, struct cache_stats *out);
 

@@ -78,13 +78,17 @@ struct hash {
 
 /* The thread that keeps memory free; evict.c. */
 struct evict {
-	LINE_ALIGNED _Atomic uint32_t kicked; /* futex: 0 asleep, 1 wanted */
+	LINE_ALIGNED _Atomic uint32_t kicked; /* futex: 1 there is work */
+	_Atomic uint32_t news;                /* futex: cuts a nap short */
 	_Atomic uint32_t rounds;              /* futex: that have ended */
 	_Atomic uint32_t barren;  /* of these, in a row: nothing was clean */
 	_Atomic uint32_t pinned;  /* ... nor will be by write-back */
 	_Atomic uint32_t waiters; /* threads that wait for memory */
 	_Atomic bool stop;
-	uint64_t hand; /* [owner] the next buffer to look at */
+	uint32_t patience; /* [const] fruitless rounds until -ENOMEM */
+	void (*on_pressure)(void *arg); /* [const] while the thread runs */
+	void *on_pressure_arg;          /* [const] likewise */
+	uint64_t hand;                  /* [owner] the next buffer to look at */
 	uint64_t low;  /* [const] pieces; below this a round begins */
 	uint64_t high; /* [const] pieces; above this there are no more */
 	pthread_t thread;
@@ -94,7 +98,7 @@ struct evict {
 struct writeback {
 	LINE_ALIGNED _Atomic uint32_t gen; /* stamped on what gets dirty */
 
-	LINE_ALIGNED _Atomic uint32_t kicked; /* futex: 0 asleep, 1 wanted */
+	LINE_ALIGNED _Atomic uint32_t kicked; /* futex: 1 there is work */
 	_Atomic uint32_t target; /* all that is older is to be written */
 	_Atomic uint32_t done;   /* futex: all that is older was tried */
 	_Atomic bool stop;
@@ -158,6 +162,12 @@ static inline struct buf *cache_buf_at(const struct cache *c, uint64_t index)
 /* Zeroed memory on a line of its own, for free(); NULL. */
 void *cache_lines_alloc(size_t bytes);
 
+void cache_wait_for_prefetches(struct cache *c);
+
+/* Run @body(@c) in a thread of the library, which takes no signals. */
+MUST_USE int cache_thread_start(
+	struct cache *c, void *(*body)(void *arg), pthread_t *out);
+
 /* ---- hash.c -------------------------------------------------------------- */
 
 MUST_USE int hash_init(struct hash *h, uint64_t entries);
@@ -208,11 +218,17 @@ int buf_check_run(const struct buf *b, const struct buf_check *check);
 
 /* ---- evict.c -------------------------------------------------------------- */
 
+void evict_init(struct cache *c, uint32_t patience_ms);
+
+/* Start and stop the thread; as often as one likes. */
 MUST_USE int evict_start(struct cache *c);
 void evict_stop(struct cache *c);
 
-/* Wake the thread if it sleeps; callable under any lock. */
+/* There is work; callable under any lock. */
 void evict_kick(struct cache *c);
+
+/* Something that was dirty is clean now: somebody may wait for it. */
+void evict_news(struct cache *c);
 
 /* Memory for a block; waits for it.  -ENOMEM: all is pinned, or, inside an
  * operation, nothing clean is left. */
@@ -234,7 +250,10 @@ MUST_USE int write_bufs(struct cache *c, struct buf **bufs, int *results,
 
 /* ---- writeback.c ---------------------------------------------------------- */
 
-MUST_USE int wb_start(struct cache *c, uint32_t dirty_ms);
+void wb_init(struct cache *c, uint32_t dirty_ms);
+
+/* Start and stop the thread; as often as one likes. */
+MUST_USE int wb_start(struct cache *c);
 void wb_stop(struct cache *c);
 
 /* Write all that is dirty now, without waiting for it. */

@@ -92,7 +92,7 @@ static void check_memory(struct cache *c, const struct census *census)
 	must(sum == c->capacity, "C4: all memory is accounted for");
 }
 
-void cache_assert(struct cache *c)
+static void check_all(struct cache *c)
 {
 	uint64_t used = atomic_load(&c->buf_used);
 	struct census census = {0};
@@ -106,4 +106,15 @@ void cache_assert(struct cache *c)
 		dirty += count_list(&c->shards[i].dirty);
 	must(dirty == census.dirty, "C2: all dirty buffers are on a list");
 	check_memory(c, &census);
+}
+
+/* The cache's own threads rest meanwhile. */
+void cache_assert(struct cache *c)
+{
+	cache_wait_for_prefetches(c);
+	wb_stop(c);
+	evict_stop(c);
+	check_all(c);
+	must(evict_start(c) == 0, "a thread for eviction");
+	must(wb_start(c) == 0, "a thread for write-back");
 }

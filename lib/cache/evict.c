@@ -14,7 +14,6 @@
  */
 #include <errno.h>
 #include <pthread.h>
-#include <signal.h>
 
 #include "base/assert.h"
 #include "base/cpu.h"
@@ -23,14 +22,12 @@
 #include "sync/rcu.h"
 
 enum {
-	BATCH = 512,         /* buffers to one grace period */
-	LIMBO_BATCH = 32,    /* forgotten on one CPU that wake the thread */
-	REST_NS = 2000000,   /* between fruitless rounds */
-	ROUNDS_IN_OP = 20,   /* fruitless rounds until -ENOMEM ... */
-	ROUNDS_OUTSIDE = 100 /* ... which is a fifth of a second or more */
+	BATCH = 512,      /* buffers to one grace period */
+	LIMBO_BATCH = 32, /* forgotten on one CPU that wake the thread */
+	NAP_MS = 2,       /* between fruitless rounds */
+	PATIENCE_MS = 1000,
+	NS_PER_MS = 1000000,
 };
-
-enum kick { KICK_NONE, KICK_LOW, KICK_WAITING };
 
 struct round {
 	struct buf *bufs[BATCH];
@@ -38,6 +35,7 @@ struct round {
 	uint32_t want;
 	uint32_t evicted; /* of count: those that were not forgotten */
 	bool busy;        /* something may be evicted before long */
+	bool stuck;       /* the round before freed nothing */
 };
 
 /* ---- picking ----------------------------------------------------------------- */
@@ -71,9 +69,9 @@ static uint64_t limbo_count(const struct cache *c)
 	return sum;
 }
 
-static bool is_dirty(const struct buf *b)
+static uint32_t wb_of(const struct buf *b)
 {
-	return atomic_load_explicit(&b->wb, memory_order_relaxed) & WB_DIRTY;
+	return atomic_load_explicit(&b->wb, memory_order_relaxed);
 }
 
 /* From pins 0 to dying; acquire pairs with the last user's buf_put(). */
@@ -93,7 +91,7 @@ static bool unhash(struct cache *c, struct buf *b)
 
 	mtx_lock(m);
 	dead = make_dying(b);
-	if (dead && is_dirty(b)) {
+	if (dead && (wb_of(b) & WB_DIRTY)) {
 		atomic_store_explicit(&b->pins, 0, memory_order_release);
 		dead = false;
 	}
@@ -108,11 +106,15 @@ static bool unhash(struct cache *c, struct buf *b)
 static void consider(struct cache *c, struct buf *b, struct round *r)
 {
 	int32_t pins = atomic_load_explicit(&b->pins, memory_order_acquire);
+	uint32_t wb = wb_of(b);
 	uint32_t flags;
 	bool dead;
 
+	/* What the cache itself is busy with will be free before long; but a
+	 * write that failed will fail again. */
 	if (pins != 0) {
-		r->busy |= pins > 0 && (pins & BUF_USERS) == 0;
+		r->busy |= pins > 0 && (pins & BUF_USERS) == 0 &&
+			   !(wb & WB_FAILED);
 		return;
 	}
 	flags = atomic_load_explicit(&b->flags, memory_order_relaxed);
@@ -122,10 +124,8 @@ static void consider(struct cache *c, struct buf *b, struct round *r)
 		r->busy = true;
 		return;
 	}
-	if (is_dirty(b)) {
-		r->busy |=
-			!(atomic_load_explicit(&b->wb, memory_order_relaxed) &
-				WB_FAILED);
+	if (wb & WB_DIRTY) {
+		r->busy |= !(wb & WB_FAILED);
 		return;
 	}
 	dead = flags & BUF_FAILED ? make_dying(b) : unhash(c, b);
@@ -157,14 +157,16 @@ static bool someone_waits(const struct cache *c)
 	return atomic_load(&c->evict.waiters) > 0;
 }
 
-static uint32_t wanted(struct cache *c)
+/* How many to evict.  Callers may still wait although enough is free: either
+ * they are about to wake up, or free memory is in parts too small for them. */
+static uint32_t wanted(struct cache *c, bool stuck)
 {
 	uint64_t available = arena_free_pieces(&c->arena);
 	uint64_t want = 0;
 
 	if (available < c->evict.high)
 		want = c->evict.high - available;
-	if (want == 0 && someone_waits(c))
+	else if (stuck && someone_waits(c))
 		want = c->evict.low;
 	return want < BATCH ? (uint32_t)want : BATCH;
 }
@@ -192,7 +194,9 @@ static void run_round(struct cache *c, struct round *r)
 	r->evicted = 0;
 	r->busy = false;
 	take_limbo(c, r);
-	r->want = wanted(c);
+	r->want = wanted(c, r->stuck);
+	if (r->want == 0)
+		r->busy = true;
 	sweep(c, r);
 	if (r->count > 0) {
 		rcu_wait();
@@ -200,6 +204,7 @@ static void run_round(struct cache *c, struct round *r)
 		atomic_fetch_add_explicit(&cache_shard_here(c)->evicted,
 			r->evicted, memory_order_relaxed);
 	}
+	r->stuck = r->count == 0;
 	count_rounds(&c->evict, r);
 }
 
@@ -209,16 +214,26 @@ static bool work_left(struct cache *c)
 	       arena_free_pieces(&c->arena) < c->evict.high;
 }
 
-/* Nothing to be had for now.  Low memory alone does not wake this sleep. */
-static void rest(struct cache *c, bool busy)
+/* Rounds until enough is free, or nothing more can be done for now. */
+static void work(struct cache *c, struct round *r)
 {
 	struct evict *e = &c->evict;
 
-	if (busy)
-		wb_kick(c);
-	atomic_store(&e->kicked, KICK_LOW);
-	(void)futex_wait(&e->kicked, KICK_LOW, REST_NS);
-	atomic_store(&e->kicked, KICK_NONE);
+	r->stuck = false;
+	while (work_left(c) && !atomic_load(&e->stop)) {
+		uint32_t seen = atomic_load(&e->news);
+
+		run_round(c, r);
+		if (r->count < r->want && e->on_pressure != NULL)
+			e->on_pressure(e->on_pressure_arg);
+		if (r->count > 0)
+			continue;
+		if (r->want > 0 && r->busy)
+			wb_kick(c);
+		(void)futex_wait(&e->news, seen, NAP_MS * NS_PER_MS);
+		if (!someone_waits(c))
+			break;
+	}
 }
 
 static void *evict_main(void *arg)
@@ -228,37 +243,28 @@ static void *evict_main(void *arg)
 	struct evict *e = &c->evict;
 
 	while (!atomic_load(&e->stop)) {
-		if (atomic_exchange(&e->kicked, KICK_NONE) == KICK_NONE) {
-			(void)futex_wait(&e->kicked, KICK_NONE, FUTEX_FOREVER);
-			continue;
-		}
-		while (work_left(c) && !atomic_load(&e->stop)) {
-			run_round(c, &r);
-			if (r.count > 0)
-				continue;
-			rest(c, r.busy);
-			if (!someone_waits(c))
-				break;
-		}
+		if (atomic_exchange(&e->kicked, 0) != 0)
+			work(c, &r);
+		else
+			(void)futex_wait(&e->kicked, 0, FUTEX_FOREVER);
 	}
 	return NULL;
 }
 
-static void kick(struct evict *e, uint32_t level)
-{
-	uint32_t seen = atomic_load(&e->kicked);
-
-	while (seen < level) {
-		if (!atomic_compare_exchange_weak(&e->kicked, &seen, level))
-			continue;
-		futex_wake(&e->kicked, 1);
-		break;
-	}
-}
-
 void evict_kick(struct cache *c)
 {
-	kick(&c->evict, KICK_LOW);
+	struct evict *e = &c->evict;
+
+	if (atomic_load(&e->kicked) == 0 && atomic_exchange(&e->kicked, 1) == 0)
+		futex_wake(&e->kicked, 1);
+}
+
+void evict_news(struct cache *c)
+{
+	if (!someone_waits(c))
+		return;
+	atomic_fetch_add(&c->evict.news, 1);
+	futex_wake(&c->evict.news, 1);
 }
 
 void evict_later(struct cache *c, struct buf *b)
@@ -279,7 +285,7 @@ void evict_later(struct cache *c, struct buf *b)
 
 static bool is_hopeless(const struct evict *e, uint32_t since, bool in_op)
 {
-	uint32_t limit = in_op ? ROUNDS_IN_OP : ROUNDS_OUTSIDE;
+	uint32_t limit = e->patience;
 	uint32_t fruitless = atomic_load(in_op ? &e->barren : &e->pinned);
 
 	return fruitless >= limit && atomic_load(&e->rounds) - since >= limit;
@@ -300,7 +306,7 @@ static void *wait_for_piece(struct cache *c, bool in_op)
 		piece = arena_piece_get(&c->arena, in_op);
 		if (piece != NULL || is_hopeless(e, since, in_op))
 			break;
-		kick(e, KICK_WAITING);
+		evict_kick(c);
 		(void)futex_wait(&e->rounds, seen, FUTEX_FOREVER);
 	}
 	atomic_fetch_sub(&e->waiters, 1);
@@ -322,22 +328,30 @@ int evict_piece_get(struct cache *c, void **out)
 
 /* ---- life -------------------------------------------------------------------------- */
 
+void evict_init(struct cache *c, uint32_t patience_ms)
+{
+	uint32_t ms = patience_ms != 0 ? patience_ms : PATIENCE_MS;
+
+	c->evict.patience = ms / NAP_MS + 1;
+}
+
 int evict_start(struct cache *c)
 {
-	sigset_t all;
-	sigset_t old;
-	int err;
-
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
-	err = pthread_create(&c->evict.thread, NULL, evict_main, c);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	return -err;
+	atomic_store(&c->evict.stop, false);
+	return cache_thread_start(c, evict_main, &c->evict.thread);
 }
 
 void evict_stop(struct cache *c)
 {
 	atomic_store(&c->evict.stop, true);
-	kick(&c->evict, KICK_WAITING);
-	pthread_join(c->evict.thread, NULL);
+	evict_kick(c);
+	(void)pthread_join(c->evict.thread, NULL);
+}
+
+int cache_on_pressure(struct cache *c, void (*fn)(void *arg), void *arg)
+{
+	evict_stop(c);
+	c->evict.on_pressure = fn;
+	c->evict.on_pressure_arg = arg;
+	return evict_start(c);
 }

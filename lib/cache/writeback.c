@@ -14,8 +14,6 @@
  */
 #include <errno.h>
 #include <pthread.h>
-#include <signal.h>
-#include <string.h>
 
 #include "base/assert.h"
 #include "base/cpu.h"
@@ -230,8 +228,7 @@ static void write_older(struct cache *c, uint32_t target, struct hand *h)
 			note_error(&c->wb, err);
 		for (uint32_t i = 0; i < h->count; i++)
 			put_back(h->bufs[i], h->results[i]);
-		if (atomic_load(&c->evict.waiters) > 0)
-			evict_kick(c);
+		evict_news(c);
 	}
 }
 
@@ -331,12 +328,9 @@ int cache_sync(struct cache *c)
 
 /* ---- life ---------------------------------------------------------------------------- */
 
-int wb_start(struct cache *c, uint32_t dirty_ms)
+void wb_init(struct cache *c, uint32_t dirty_ms)
 {
 	struct writeback *wb = &c->wb;
-	sigset_t all;
-	sigset_t old;
-	int err;
 
 	atomic_init(&wb->gen, 1);
 	atomic_init(&wb->target, 1);
@@ -344,16 +338,17 @@ int wb_start(struct cache *c, uint32_t dirty_ms)
 	wb->tick_gen = 1;
 	wb->tick_ms = dirty_ms != 0 ? dirty_ms : TICK_MS;
 	wb->limit = (uint32_t)(c->capacity / 4);
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
-	err = pthread_create(&wb->thread, NULL, wb_main, c);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	return -err;
+}
+
+int wb_start(struct cache *c)
+{
+	atomic_store(&c->wb.stop, false);
+	return cache_thread_start(c, wb_main, &c->wb.thread);
 }
 
 void wb_stop(struct cache *c)
 {
 	atomic_store(&c->wb.stop, true);
 	kick(&c->wb);
-	pthread_join(c->wb.thread, NULL);
+	(void)pthread_join(c->wb.thread, NULL);
 }

@@ -97,7 +97,7 @@ void jnl_copies_fini(struct jnl_copies *c);
 
 /* ---- where a copy may go ---------------------------------------------------- */
 
-struct jnl_homes {
+struct jnl_bounds {
 	blk_no count;         /* of the file system's blocks */
 	struct jnl_span *own; /* the log's own, sorted; none if external */
 	uint32_t own_count;
@@ -108,13 +108,13 @@ struct jnl_span {
 	blk_no end;
 };
 
-MUST_USE int jnl_homes_init(
-	struct jnl_homes *h, const struct jnl_place *place, blk_no count);
+MUST_USE int jnl_bounds_init(
+	struct jnl_bounds *h, const struct jnl_place *place, blk_no count);
 
 /* NULL, or why @home is not a place for a copy. */
-const char *jnl_homes_refuse(const struct jnl_homes *h, blk_no home);
+const char *jnl_bounds_refuse(const struct jnl_bounds *h, blk_no home);
 
-void jnl_homes_fini(struct jnl_homes *h);
+void jnl_bounds_fini(struct jnl_bounds *h);
 
 /* ---- pass 1 ---------------------------------------------------------------- */
 

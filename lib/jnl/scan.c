@@ -30,7 +30,7 @@ enum { SECTOR_BYTES = 512 };
 struct scanner {
 	struct jnl_log *log;
 	struct jnl_scan *out;
-	struct jnl_homes homes;
+	struct jnl_bounds bounds;
 	uint32_t at;           /* log block */
 	uint32_t used;         /* blocks of the ring before it */
 	jnl_tid tid;           /* expected */
@@ -216,7 +216,7 @@ static int accept(struct scanner *s)
 {
 	for (uint32_t i = 0; i < s->pending_count; i++) {
 		const struct jnl_copy *copy = &s->pending[i];
-		const char *wrong = jnl_homes_refuse(&s->homes, copy->home);
+		const char *wrong = jnl_bounds_refuse(&s->bounds, copy->home);
 		int err;
 
 		if (wrong != NULL)
@@ -321,7 +321,7 @@ int jnl_scan_run(struct jnl_log *log, blk_no home_blocks, struct jnl_scan *out)
 	int err;
 
 	*out = (struct jnl_scan){.end_log = log->sb.start};
-	err = jnl_homes_init(&s.homes, log->place, home_blocks);
+	err = jnl_bounds_init(&s.bounds, log->place, home_blocks);
 	begin_transaction(&s);
 	while (err == 0 && !s.done)
 		err = scan_block(&s);
@@ -330,7 +330,7 @@ int jnl_scan_run(struct jnl_log *log, blk_no home_blocks, struct jnl_scan *out)
 	out->end_tid = s.tid;
 	out->revokes.count = s.revokes_before;
 	free(s.pending);
-	jnl_homes_fini(&s.homes);
+	jnl_bounds_fini(&s.bounds);
 	return err;
 }
 

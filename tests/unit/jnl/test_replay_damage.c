@@ -4,6 +4,7 @@
  * a reason, and nothing at home.
  */
 #include <errno.h>
+#include <string.h>
 
 #include "../cmocka_all.h"
 #include "jnl/codec.h"

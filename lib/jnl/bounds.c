@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* homes.c - a copy goes to a block of the file system, outside the log. */
+/* bounds.c - a copy goes to a block of the file system, outside the log. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -13,10 +13,10 @@ static int by_start(const void *a, const void *b)
 	return (x->start > y->start) - (x->start < y->start);
 }
 
-int jnl_homes_init(
-	struct jnl_homes *h, const struct jnl_place *place, blk_no count)
+int jnl_bounds_init(
+	struct jnl_bounds *h, const struct jnl_place *place, blk_no count)
 {
-	*h = (struct jnl_homes){.count = count};
+	*h = (struct jnl_bounds){.count = count};
 	if (place->external)
 		return 0;
 	h->own = malloc(place->map_count * sizeof(*h->own));
@@ -32,7 +32,7 @@ int jnl_homes_init(
 	return 0;
 }
 
-const char *jnl_homes_refuse(const struct jnl_homes *h, blk_no home)
+const char *jnl_bounds_refuse(const struct jnl_bounds *h, blk_no home)
 {
 	uint32_t low = 0;
 	uint32_t high = h->own_count;
@@ -52,7 +52,7 @@ const char *jnl_homes_refuse(const struct jnl_homes *h, blk_no home)
 	return NULL;
 }
 
-void jnl_homes_fini(struct jnl_homes *h)
+void jnl_bounds_fini(struct jnl_bounds *h)
 {
 	free(h->own);
 	h->own = NULL;

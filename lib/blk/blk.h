@@ -110,7 +110,10 @@ enum blk_open_flags {
 /*
  * An image file or a block device.  Locked: shared for readers, exclusive for
  * a writer.  -EBUSY: locked by somebody, or the kernel has it mounted (itself
- * or through a loop device); @who, if not NULL, is told by whom in one line.
+ * or through a loop device); a reader of one that is mounted read-write gets
+ * a warning in the log instead.  @who, if not NULL, is told in one line why
+ * there is no device, and by whom it is held.  A file's bytes beyond its last
+ * whole sector are out of reach.
  */
 MUST_USE int blk_open_file(const char *path, unsigned flags, char *who,
 	size_t who_bytes, struct blk_dev **out);

@@ -10,7 +10,7 @@
 
 #include "blk/blk_int.h"
 
-enum { LAYER_BATCH = 32 };
+enum { LAYER_BATCH = 64 };
 
 /* A submitted request and its copy. */
 struct layer_call {

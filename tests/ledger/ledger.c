@@ -20,6 +20,8 @@ enum { OPS_MAX = 40 };
 
 static const struct ledger_group *const groups[] = {
 	&ledger_sync,
+	&ledger_cache,
+	&ledger_jnl,
 };
 
 static struct {

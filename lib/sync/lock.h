@@ -91,12 +91,31 @@ void mtx_assert_held(const struct mtx *m) ASSERTS_HELD(*m);
  * Things that are not mutexes but rank as locks (an open journal operation):
  * tell the checker.  @what identifies the thing.  Nothing in release builds.
  */
+#ifdef EXTANT_DEBUG
 void rank_enter(enum lock_rank rank, const void *what);
 void rank_leave(enum lock_rank rank, const void *what);
 
 /* Abort if the calling thread holds a lock of @rank or above; for calls
  * that wait.  Debug builds only. */
 void rank_assert_below(enum lock_rank rank);
+#else
+static inline void rank_enter(enum lock_rank rank, const void *what)
+{
+	(void)rank;
+	(void)what;
+}
+
+static inline void rank_leave(enum lock_rank rank, const void *what)
+{
+	(void)rank;
+	(void)what;
+}
+
+static inline void rank_assert_below(enum lock_rank rank)
+{
+	(void)rank;
+}
+#endif
 
 /* ---- statistics ---------------------------------------------------------- */
 

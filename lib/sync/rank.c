@@ -201,23 +201,4 @@ void rank_assert_below(enum lock_rank rank)
 	}
 }
 
-#else
-
-void rank_enter(enum lock_rank rank, const void *what)
-{
-	(void)rank;
-	(void)what;
-}
-
-void rank_leave(enum lock_rank rank, const void *what)
-{
-	(void)rank;
-	(void)what;
-}
-
-void rank_assert_below(enum lock_rank rank)
-{
-	(void)rank;
-}
-
 #endif /* EXTANT_DEBUG */

@@ -3,12 +3,10 @@
 #include "base/cpu.h"
 
 #include <sched.h>
-#include <stdatomic.h>
-#include <stddef.h>
 #include <unistd.h>
 
 /* Atomic for the library's own threads, which a test does not stop. */
-static uint32_t (*_Atomic override_id)(void);
+uint32_t (*_Atomic cpu_id_override)(void);
 static _Atomic uint32_t override_count;
 
 static uint32_t real_count(void)
@@ -35,23 +33,15 @@ uint32_t cpu_count(void)
 	return count != 0 ? count : real_count();
 }
 
-uint32_t cpu_id(void)
+uint32_t cpu_number_slow(void)
 {
-	uint32_t (*id)(void) =
-		atomic_load_explicit(&override_id, memory_order_relaxed);
-
-	if (id != NULL)
-		return id();
-
 	int cpu = sched_getcpu();
 
-	if (cpu < 0)
-		return 0;
-	return (uint32_t)cpu % real_count();
+	return cpu < 0 ? 0 : (uint32_t)cpu;
 }
 
 void cpu_override(uint32_t (*id)(void), uint32_t count)
 {
-	atomic_store_explicit(&override_id, id, memory_order_relaxed);
+	atomic_store_explicit(&cpu_id_override, id, memory_order_relaxed);
 	atomic_store_explicit(&override_count, count, memory_order_relaxed);
 }

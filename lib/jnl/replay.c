@@ -220,6 +220,7 @@ int jnl_replay_finish(const struct jnl_place *place, jnl_tid next_tid)
 		goto out_free;
 	sb.start = 0;
 	sb.sequence = next_tid;
+	sb.error = 0;
 	jnl_super_encode(&sb, block);
 	err = blk_write(place->dev, at, place->block_bytes, block);
 	if (err == 0)

@@ -94,7 +94,8 @@ MUST_USE int jnl_replay(const struct jnl_place *place, blk_no home_blocks,
 
 /*
  * Mark the log empty, to go on at @next_tid, after the sink's blocks are
- * flushed: superblock write and flush.
+ * flushed: superblock write and flush.  The error that an abort left is
+ * forgotten: whoever wants it kept has noted it elsewhere by now.
  */
 MUST_USE int jnl_replay_finish(const struct jnl_place *place, jnl_tid next_tid);
 

@@ -150,12 +150,13 @@ out_errno:
 	return err;
 }
 
-/* After a refusal by O_EXCL: perhaps a mount explains it. */
+/* After a refusal by O_EXCL: a mount or a lock may explain it. */
 static void busy_explain(const char *path, const struct file_who *who)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
 
-	if (fd < 0 || file_mount_check(fd, true, who) == 0)
+	if (fd < 0 || (file_mount_check(fd, true, who) == 0 &&
+			      file_lock(fd, false, true, who) == 0))
 		file_tell(who, "in use by the kernel (swap, RAID, device "
 			       "mapper) or by an exclusive opener");
 	if (fd >= 0)

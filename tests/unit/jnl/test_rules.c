@@ -27,6 +27,7 @@ struct watch {
 	uint32_t tail_moves; /* superblock writes with a new start */
 	uint32_t moves_too_soon;
 	uint32_t start;        /* in the journal's superblock */
+	_Atomic bool home_11;  /* block 11 has been written home */
 	_Atomic uint32_t hold; /* home writes wait while it is 1 */
 	_Atomic uint32_t held; /* how many do */
 };
@@ -55,6 +56,7 @@ static int watch_pwrite(
 	struct watch *w = arg;
 	uint64_t block = offset / BLOCK_BYTES;
 	bool home = block >= TOY_FOLDED && block < HOME_BLOCKS;
+	int err;
 
 	while (home && atomic_load(&w->hold) == 1) {
 		atomic_store(&w->held, 1);
@@ -66,7 +68,10 @@ static int watch_pwrite(
 	if (block == HOME_BLOCKS)
 		watch_super(w, data);
 	(void)pthread_mutex_unlock(&w->lock);
-	return blk_write(w->below, offset, bytes, data);
+	err = blk_write(w->below, offset, bytes, data);
+	if (block <= 11 && block + bytes / BLOCK_BYTES > 11)
+		atomic_store(&w->home_11, true);
+	return err;
 }
 
 static int watch_flush(void *arg)
@@ -180,8 +185,9 @@ static void test_jnl_j2_checkpoint_skips_newer_owner(void **state)
 	assert_int_equal(toy_put(&f.toy, &op, 10, 2, false), 0);
 	assert_int_equal(
 		pthread_create(&thread, NULL, checkpoint_main, f.toy.jnl), 0);
-	while (toy_version_on(&small_log, f.watch.below, 11) != 1)
+	while (!atomic_load(&f.watch.home_11))
 		(void)usleep(1000);
+	assert_int_equal(toy_version_on(&small_log, f.watch.below, 11), 1);
 	assert_int_not_equal(toy_version_on(&small_log, f.watch.below, 10), 2);
 	(void)jnl_end(&op);
 	assert_int_equal(pthread_join(thread, NULL), 0);

@@ -191,6 +191,12 @@ struct jnl_op {
 	uint32_t used;        /* blocks that were new to the transaction */
 };
 
+/* The transaction that an open @op is part of; jnl_end() returns it too. */
+static inline jnl_tid jnl_op_tid(const struct jnl_op *op)
+{
+	return (jnl_tid)op->stamp;
+}
+
 /*
  * Join the running transaction, with room for @credits distinct blocks.  May
  * sleep for a commit and for log space, so hold no lock above RANK_FILE.

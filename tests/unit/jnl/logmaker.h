@@ -18,6 +18,7 @@ enum {
 	MAKER_LOG = 40, /* blocks, superblock included */
 	MAKER_BLOCKS = MAKER_HOMES + MAKER_LOG,
 	MAKER_TID = 10, /* of the first transaction */
+	TXN_MAX = 33,   /* copies, or revokes, in a struct txn */
 };
 
 /* The forms of a log. */
@@ -62,10 +63,11 @@ enum wrong {
 struct txn {
 	jnl_tid tid;
 	unsigned copies;
-	blk_no home[8];
-	uint8_t fill[8]; /* 0: an escaped block, the magic number and zeroes */
+	blk_no home[TXN_MAX];
+	uint8_t fill
+		[TXN_MAX]; /* 0: an escaped block, the magic number and zeroes */
 	unsigned revokes;
-	blk_no revoke[8];
+	blk_no revoke[TXN_MAX];
 	unsigned wrong;     /* enum wrong */
 	bool uuid_each_tag; /* no tag says SAME_UUID */
 };

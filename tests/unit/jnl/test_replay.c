@@ -278,6 +278,42 @@ static void test_jnl_replay_of_a_v1_superblock(void **state)
 	maker_close(&m);
 }
 
+/*
+ * debugfs sets LAST on the last tag of a transaction only, so a full
+ * descriptor block has none.  Behind its last tag here is room for another
+ * one without a uuid, but not with it.
+ */
+static void body_full_descriptor(struct maker *m)
+{
+	uint32_t each = (m->form.csum == 3 ? 16 : 14) + 16;
+	struct txn t = {.tid = MAKER_TID,
+		.copies = (1024 - 4 - 12) / each,
+		.uuid_each_tag = true,
+		.wrong = WRONG_NO_LAST};
+	struct txn next = {
+		.tid = MAKER_TID, .copies = 1, .home = {1}, .fill = {0x91}};
+
+	if (m->form.block_bytes != 1024 || m->form.csum < 2 || !m->form.wide)
+		return;
+	for (unsigned i = 0; i < t.copies; i++) {
+		t.home[i] = 1 + i;
+		t.fill[i] = (uint8_t)(0x10 + i);
+	}
+	maker_super(m, MAKER_TID, 1);
+	t.wrong |= WRONG_NO_COMMIT; /* not yet */
+	maker_txn(m, &t);
+	maker_txn(m, &next);
+	(void)replay_ok(m, 1);
+	EXPECT_HOMES(m, 0, 0x91, 0x11, 0x12, 0x13);
+	assert_int_equal(maker_home(m, t.copies), 0x10 + t.copies - 1);
+}
+
+static void test_jnl_replay_goes_on_behind_a_full_descriptor(void **state)
+{
+	(void)state;
+	each_form(body_full_descriptor);
+}
+
 /* ---- revokes ----------------------------------------------------------------- */
 
 static void body_revoke(struct maker *m)
@@ -603,6 +639,8 @@ int main(void)
 		cmocka_unit_test(test_jnl_replay_finish_leaves_an_empty_log),
 		cmocka_unit_test(test_jnl_replay_twice_is_replay_once),
 		cmocka_unit_test(test_jnl_replay_of_a_v1_superblock),
+		cmocka_unit_test(
+			test_jnl_replay_goes_on_behind_a_full_descriptor),
 		cmocka_unit_test(test_jnl_replay_holds_back_what_was_revoked),
 		cmocka_unit_test(
 			test_jnl_replay_revokes_again_after_a_new_copy),

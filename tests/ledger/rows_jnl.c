@@ -201,6 +201,21 @@ static int run_write_new(unsigned cpu)
 	return write_blocks(cpu, &new[cpu][i], 1);
 }
 
+/* What is folded is pledged by many operations, and stays unwritten by them:
+ * bitmaps, group descriptors, inode tables. */
+static int run_pledge_same(unsigned cpu)
+{
+	struct jnl_op op;
+	int err = jnl_begin(main_jnl, 1, &op);
+
+	(void)cpu;
+	if (err != 0)
+		return err;
+	err = toy_touch(&toys[0], &op);
+	(void)jnl_end(&op);
+	return err;
+}
+
 static int run_ordered(unsigned cpu)
 {
 	struct jnl_ordered io;
@@ -226,6 +241,7 @@ static const struct ledger_op ops[] = {
 	{"jnl_begin, end", false, run_begin},
 	{"jnl_get_write, own blocks", false, run_write_own},
 	{"jnl_get_write, new blocks", false, run_write_new},
+	{"jnl_pledge, same block", false, run_pledge_same},
 	{"jnl_ordered_begin, end", false, run_ordered},
 	{"jnl_wait, nothing to wait for", false, run_wait_nothing},
 	{"journal=atomic begin, end", true, run_begin_atomic},

@@ -116,7 +116,7 @@ static void test_sync_rcu_deferred_free_spares_readers(void **state)
 static void test_sync_rcu_wait_spares_readers(void **state)
 {
 	(void)state;
-	world_run(swap_waiting, 100);
+	world_run(swap_waiting, 20);
 }
 
 /* ---- waiting ------------------------------------------------------------- */

@@ -1,0 +1,235 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What the judges of the journal share: TAP, images, and the verdict.
+
+The verdict on a replay is the same everywhere.  Of one image with a journal
+that nobody has replayed, one copy is replayed by `extant journal replay` and
+one by e2fsck.  Each byte outside of the journal and the primary superblock
+must then be equal.  So that this cannot pass without anything to do, the
+image must first say that it needs recovery, our dump must find complete
+transactions, and the replay must change blocks outside of those two.
+"""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import traceback
+
+SUPER = range(1024, 2048)
+CHUNK = 1 << 20
+
+# e2fsck and friends live here for root only.
+os.environ["PATH"] += ":/usr/sbin:/sbin"
+os.environ["LC_ALL"] = "C"
+os.environ["TZ"] = "UTC"
+
+
+class Failure(Exception):
+    """What was judged is wrong."""
+
+
+class Skip(Exception):
+    """What was to be judged cannot be had on this machine."""
+
+
+def expect(truth, text):
+    if not truth:
+        raise Failure(text)
+
+
+def run(*command, ok=(0,)):
+    """Run and return the process; Failure unless its status is in @ok."""
+    done = subprocess.run(command, stdin=subprocess.DEVNULL,
+                          capture_output=True, text=True, errors="replace")
+    if ok is not None and done.returncode not in ok:
+        raise Failure(f"{' '.join(command)} ended with {done.returncode}: "
+                      f"{(done.stderr or done.stdout).strip()}")
+    return done
+
+
+def extant(*arguments, ok=(0,)):
+    return run(EXTANT, *arguments, ok=ok)
+
+
+def copy(image, name):
+    run("cp", "--sparse=always", image, name)
+    return name
+
+
+# ---- images ------------------------------------------------------------------
+
+
+def make_file(name, size):
+    with open(name, "wb") as file:
+        file.truncate(size)
+    return name
+
+
+def mke2fs(image, size, *options):
+    make_file(image, size)
+    run("mke2fs", "-q", "-F", *options, image)
+    return image
+
+
+def super_fields(image):
+    """What dumpe2fs says of the superblocks: {field: value}."""
+    fields = {}
+    for line in run("dumpe2fs", "-h", image).stdout.splitlines():
+        key, colon, value = line.partition(":")
+        if colon:
+            fields[key.strip()] = value.strip()
+    return fields
+
+
+def block_bytes(image):
+    return int(super_fields(image)["Block size"])
+
+
+def needs_recovery(image):
+    return "needs_recovery" in super_fields(image)["Filesystem features"]
+
+
+def journal_blocks(image):
+    """Device blocks of the internal journal and of its map."""
+    text = run("debugfs", "-R", "blocks <8>", image).stdout
+    blocks = {int(word) for word in text.split()}
+    expect(blocks, "debugfs finds no journal blocks")
+    return blocks
+
+
+def debugfs(image, *commands):
+    """Run commands that change @image; debugfs exits 0 whatever they do."""
+    with tempfile.NamedTemporaryFile("w", dir=".") as script:
+        script.write("".join(line + "\n" for line in commands))
+        script.flush()
+        done = run("debugfs", "-w", "-f", script.name, image)
+    said = [line for line in (done.stdout + done.stderr).splitlines()
+            if not line.startswith(("debugfs", "Setting csum"))]
+    expect(not said, f"debugfs: {said[:1]}")
+
+
+def different_blocks(one, other, size):
+    """Numbers of the blocks that differ outside of the superblock."""
+    found = []
+    with open(one, "rb") as a, open(other, "rb") as b:
+        offset = 0
+        while True:
+            x, y = a.read(CHUNK), b.read(CHUNK)
+            expect(len(x) == len(y), f"{one} and {other} differ in size")
+            if not x:
+                return found
+            if offset == 0:
+                x = x[:SUPER.start] + bytes(len(SUPER)) + x[SUPER.stop:]
+                y = y[:SUPER.start] + bytes(len(SUPER)) + y[SUPER.stop:]
+            if x != y:
+                found += [(offset + at) // size
+                          for at in range(0, len(x), size)
+                          if x[at:at + size] != y[at:at + size]]
+            offset += len(x)
+
+
+def dump(image, *options):
+    """Our dump of the journal, as an object."""
+    return json.loads(extant("journal", "dump", "--json", *options,
+                             image).stdout)
+
+
+def mapped(seen):
+    """The device blocks of the log, in order, by our dump."""
+    return [extent["device"] + k for extent in seen["journal"]["map"]
+            for k in range(extent["count"])]
+
+
+# ---- the verdict -------------------------------------------------------------
+
+
+def replay_both(image, journal=None):
+    """Replay copies of @image (and of its journal device) both ways."""
+    ours, theirs = copy(image, "ours.img"), copy(image, "theirs.img")
+    with_ours, with_theirs = [], []
+    if journal:
+        with_ours = ["--journal", copy(journal, "ours.jnl")]
+        with_theirs = ["-j", copy(journal, "theirs.jnl")]
+    extant("journal", "replay", *with_ours, ours)
+    run("e2fsck", "-y", "-E", "journal_only", *with_theirs, theirs)
+    return ours, theirs
+
+
+def judge_replay(image, journal=None, transactions=1, blocks=1, spare=()):
+    """Judge as the text on top says; at least so many @transactions to
+    replay and @blocks to change; blocks @spare are not compared.  Returns our
+    dump of the journal."""
+    expect(needs_recovery(image), "the image does not need recovery")
+    seen = dump(image, *(["--journal", journal] if journal else []))
+    expect(seen["end"]["transactions"] >= transactions,
+           f"only {seen['end']['transactions']} transactions in the journal")
+
+    size = block_bytes(image)
+    apart = set(spare) | (set() if journal else journal_blocks(image))
+    ours, theirs = replay_both(image, journal)
+    changed = set(different_blocks(image, ours, size)) - apart
+    expect(len(changed) >= blocks, f"only {len(changed)} blocks replayed")
+    wrong = set(different_blocks(ours, theirs, size)) - apart
+    expect(not wrong, f"{len(wrong)} blocks differ from e2fsck's, the first "
+           f"is {min(wrong, default=0)}")
+
+    judge_finished(ours, "ours.jnl" if journal else None)
+    return seen
+
+
+def judge_finished(image, journal=None):
+    """A replayed image is clean to us and to e2fsck."""
+    expect(not needs_recovery(image), "needs_recovery is still set")
+    before = copy(image, "again.img")
+    option = ["--journal", journal] if journal else []
+    again = extant("journal", "replay", *option, image)
+    expect("nothing to do" in again.stdout, "a second replay did something")
+    expect(not different_blocks(before, image, 1024),
+           "a second replay wrote something")
+    start = super_fields(journal or image)["Journal start"]
+    expect(start == "0", f"the journal starts at {start}")
+
+
+def judge_structure(image, journal=None):
+    """The replayed file system is whole: e2fsck finds nothing but counts that
+    the superblock keeps lazily."""
+    option = ["-j", journal] if journal else []
+    run("e2fsck", "-fy", *option, image, ok=(0, 1))
+    run("e2fsck", "-fn", *option, image)
+
+
+# ---- running -----------------------------------------------------------------
+
+
+def main(cases):
+    """Run [(name, function)] in a folder that lives in memory if possible,
+    each in a folder of its own; print TAP."""
+    global EXTANT
+    EXTANT = os.path.abspath(sys.argv[1])
+    wanted = sys.argv[2:]
+    base = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
+    if wanted:
+        cases = [case for case in cases if case[0] in wanted]
+    print(f"1..{len(cases)}")
+    failed = False
+    for number, (name, function) in enumerate(cases, 1):
+        folder = tempfile.mkdtemp(prefix="extant-judge.", dir=base)
+        os.chdir(folder)
+        try:
+            function()
+            print(f"ok {number} - {name}")
+        except Skip as why:
+            print(f"# {why}\nok {number} - {name} # SKIP {why}")
+        except Failure as why:
+            failed = True
+            print(f"# {why}\nnot ok {number} - {name}")
+        except Exception:
+            failed = True
+            text = traceback.format_exc().replace("\n", "\n# ")
+            print(f"# {text}\nnot ok {number} - {name}")
+        sys.stdout.flush()
+        os.chdir("/")
+        shutil.rmtree(folder, ignore_errors=True)
+    sys.exit(1 if failed else 0)

@@ -21,11 +21,28 @@
 /* AddressSanitizer builds find uses of memory that was given back. */
 #ifdef ARENA_POISON
 #include <sanitizer/asan_interface.h>
-#define poison(p, bytes)   ASAN_POISON_MEMORY_REGION(p, bytes)
-#define unpoison(p, bytes) ASAN_UNPOISON_MEMORY_REGION(p, bytes)
+
+static void poison(void *p, size_t bytes)
+{
+	ASAN_POISON_MEMORY_REGION(p, bytes);
+}
+
+static void unpoison(void *p, size_t bytes)
+{
+	ASAN_UNPOISON_MEMORY_REGION(p, bytes);
+}
 #else
-#define poison(p, bytes)   ((void)(p), (void)(bytes))
-#define unpoison(p, bytes) ((void)(p), (void)(bytes))
+static void poison(void *p, size_t bytes)
+{
+	(void)p;
+	(void)bytes;
+}
+
+static void unpoison(void *p, size_t bytes)
+{
+	(void)p;
+	(void)bytes;
+}
 #endif
 
 enum { PAGE_ORDER = 2, CHUNK_BYTES = 64 << 10 };

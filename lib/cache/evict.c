@@ -24,7 +24,7 @@
 enum {
 	BATCH = 512,      /* buffers to one grace period */
 	LIMBO_BATCH = 32, /* forgotten on one CPU that wake the thread */
-	NAP_MS = 2,       /* between fruitless rounds */
+	NAP_NS = 2000000, /* between fruitless rounds */
 	PATIENCE_MS = 1000,
 	NS_PER_MS = 1000000,
 };
@@ -230,7 +230,7 @@ static void work(struct cache *c, struct round *r)
 			continue;
 		if (r->want > 0 && r->busy)
 			wb_kick(c);
-		(void)futex_wait(&e->news, seen, NAP_MS * NS_PER_MS);
+		(void)futex_wait(&e->news, seen, NAP_NS);
 		if (!someone_waits(c))
 			break;
 	}
@@ -332,7 +332,7 @@ void evict_init(struct cache *c, uint32_t patience_ms)
 {
 	uint32_t ms = patience_ms != 0 ? patience_ms : PATIENCE_MS;
 
-	c->evict.patience = ms / NAP_MS + 1;
+	c->evict.patience = ms / (NAP_NS / NS_PER_MS) + 1;
 }
 
 int evict_start(struct cache *c)

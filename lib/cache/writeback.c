@@ -9,8 +9,9 @@
  * out.  One thread carries them out.
  *
  * A buffer is on a list exactly when it is dirty, except while that thread
- * has it in hand: then it is held, off its list, and nobody but that thread
- * lists it again.  dirty_shard changes only when it is listed.
+ * has it in hand: then it is held, and off its list until the thread puts it
+ * back, or somebody else writes it home and it becomes dirty anew.  Buffers
+ * are listed under their own lock, and dirty_shard changes only then.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -108,6 +109,18 @@ static void list_old(struct buf *b)
 	mtx_unlock(&sh->lock);
 }
 
+/* Under b->lock, asked by the thread that takes buffers off their lists. */
+static bool is_listed(struct buf *b)
+{
+	struct cache_shard *sh = shard_of(b);
+	bool listed;
+
+	mtx_lock(&sh->lock);
+	listed = !list_empty(&b->dirty_link);
+	mtx_unlock(&sh->lock);
+	return listed;
+}
+
 void wb_unlist(struct buf *b)
 {
 	struct cache_shard *sh = shard_of(b);
@@ -197,7 +210,7 @@ static void note_error(struct writeback *wb, int err)
 static void put_back(struct buf *b, int result)
 {
 	mtx_lock(&b->lock);
-	if (atomic_load(&b->wb) & WB_DIRTY) {
+	if ((atomic_load(&b->wb) & WB_DIRTY) && !is_listed(b)) {
 		if (result < 0)
 			list_young(b);
 		else

@@ -23,7 +23,7 @@ static void test_cache_open_bad_options_einval(void **state)
 		{.bytes = 1 << 30, .block_bytes = 131072},
 		{.bytes = 1 << 20, .block_bytes = 0},
 		{.bytes = (1 << 20) - 1, .block_bytes = 4096},
-		{.bytes = 63 * 65536, .block_bytes = 65536},
+		{.bytes = 4128768, .block_bytes = 65536},
 	};
 	struct cache *c = NULL;
 	struct blk_dev *dev;
@@ -46,8 +46,8 @@ static void test_cache_open_tells_its_sizes(void **state)
 		assert_int_equal(cache_block_bytes(k.cache), sizes[i]);
 		assert_int_equal(cache_block_count(k.cache), 10);
 		assert_ptr_equal(cache_dev(k.cache), k.dev);
-		assert_true(cache_capacity_blocks(k.cache) * sizes[i] >=
-			    100 * 1024);
+		assert_true(
+			cache_capacity_blocks(k.cache) * sizes[i] >= 102400);
 		kit_close(&k);
 	}
 }

@@ -37,7 +37,9 @@ MUST_USE int part_read(struct blk_dev *dev, struct part_table *out);
  * Open IMAGE or IMAGE#N as a user writes it.  A file that really has a '#'
  * in its name wins.  "mem:SIZE" (K, M, G, T) makes an empty memory device.
  * @why, if not NULL, gets one line without a newline about any failure.
- * -ENOENT: no such partition.  Flags as for blk_open_file().
+ * -ENOENT: no such partition.  -EMEDIUMTYPE: a container that must be opened
+ * or converted first (qcow2 and its like, LVM, LUKS), with a hint.  Flags as
+ * for blk_open_file().
  */
 MUST_USE int blk_open_image(const char *spec, unsigned flags, char *why,
 	size_t why_bytes, struct blk_dev **out);

@@ -107,11 +107,11 @@ static int image_open(
 	err = tool_open(j->image, flags, &j->dev);
 	if (!err && j->outside)
 		err = tool_open(j->outside, flags, &j->outside_dev);
+	if (!err)
+		err = tool_open_fs(j->image, j->dev, &j->fs);
 	if (err)
 		goto out_close;
-	err = ext_open(j->dev, &j->fs, &damage);
-	if (!err)
-		err = image_find(j, &damage);
+	err = image_find(j, &damage);
 	if (err == -EINVAL && !damage.why[0])
 		err = tool_fail(j->image, "is a journal device itself");
 	else if (err)

@@ -19,7 +19,7 @@ static const char usage[] =
 	"  journal dump     show each block of a journal\n"
 	"  journal replay   bring a file system up to date by its journal\n"
 	"\n"
-	"IMAGE is a file or a block device.\n"
+	"IMAGE is a file or a block device; IMAGE#N is partition N on it.\n"
 	"\n"
 	"'extant COMMAND --help' describes a command, 'extant --version' says\n"
 	"which version this is.  Exit status: 0 done, 1 some of it failed, 2\n"

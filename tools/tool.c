@@ -5,9 +5,11 @@
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/log.h"
+#include "blk/part.h"
 
 /* The text of -errno, safe with threads. */
 static const char *error_text(int error)
@@ -84,13 +86,36 @@ int tool_help(const struct tool_command *command)
 int tool_open(const char *spec, unsigned flags, struct blk_dev **out)
 {
 	char why[512] = "";
-	int err = blk_open_file(spec, flags, why, sizeof(why), out);
+	int err = blk_open_image(spec, flags, why, sizeof(why), out);
 
 	if (!err)
 		return 0;
 	if (why[0]) /* begins with the file's name */
 		return tool_fail(NULL, "%s", why);
 	return tool_fail(spec, "%s", error_text(err));
+}
+
+/* Whether @dev has a partition table with something in it. */
+static bool has_partitions(struct blk_dev *dev)
+{
+	struct part_table *table = malloc(sizeof(*table));
+	bool has = table && part_read(dev, table) == 0 && table->count > 0;
+
+	free(table);
+	return has;
+}
+
+int tool_open_fs(const char *spec, struct blk_dev *dev, struct ext **out)
+{
+	struct ext_damage damage = {.block = LOG_NO_BLOCK};
+	int err = ext_open(dev, out, &damage);
+
+	if (!err)
+		return 0;
+	if (err == -EUCLEAN && has_partitions(dev))
+		return tool_fail(
+			spec, "a disk with partitions; name one as %s#N", spec);
+	return tool_fail_damage(spec, err, &damage);
 }
 
 int tool_flush(int status)

@@ -47,6 +47,10 @@ int tool_help(const struct tool_command *command);
  */
 MUST_USE int tool_open(const char *spec, unsigned flags, struct blk_dev **out);
 
+/* The file system on @dev, which tool_open() made of @spec.  Likewise. */
+MUST_USE int tool_open_fs(
+	const char *spec, struct blk_dev *dev, struct ext **out);
+
 /* @status, or TOOL_FAILED with a complaint if stdout could not be written. */
 int tool_flush(int status);
 

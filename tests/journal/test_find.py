@@ -3,10 +3,11 @@
 """Finding the journal wherever it may be.
 
 Over the layouts that mke2fs can make; with a map in many pieces; with the
-journal inode lost.  Needs no root.
+journal inode lost; inside a partition.  Needs no root.
 """
 
 import os
+import struct
 
 import judge
 import test_debugfs
@@ -95,6 +96,31 @@ def make_log(*options):
     return log, 12000
 
 
+def partition():
+    """IMAGE#N, and not a byte outside of it."""
+    test_debugfs.make_image(1024, True, 3)
+    start, disk = 1 << 20, "disk.img"
+    size = os.path.getsize("dirty.img")
+    entry = struct.pack("<B3xB3xII", 0, 0x83, start // 512, size // 512)
+    with open(disk, "wb") as file:
+        file.write(bytes(446) + entry + bytes(48) + b"\x55\xaa")
+        file.seek(start)
+        with open("dirty.img", "rb") as image:
+            file.write(image.read())
+        file.write(b"the end" * 1024)
+    judge.copy(disk, "before.img")
+    done = judge.extant("journal", "replay", disk, ok=(2,))
+    expect("disk.img#N" in done.stderr, f"no hint: {done.stderr}")
+    judge.replay_both("dirty.img")
+    judge.extant("journal", "replay", disk + "#1")
+    with open(disk, "rb") as file, open("before.img", "rb") as before, \
+            open("ours.img", "rb") as ours:
+        expect(file.read(start) == before.read(start), "the table has changed")
+        expect(file.read(size) == ours.read(), "not the same as without #1")
+        before.seek(start + size)
+        expect(file.read() == before.read(), "the end has changed")
+
+
 def feature_matrix():
     """Superblocks of every shape open; these images are too small for a
     journal, and that is what we say of each."""
@@ -147,5 +173,6 @@ if __name__ == "__main__":
         ("fragmented", fragmented),
         ("lost-inode-extents", lost_inode("-t", "ext4")),
         ("lost-inode-indirect", lost_inode("-t", "ext3")),
+        ("partition", partition),
         ("feature-matrix", feature_matrix),
     ])

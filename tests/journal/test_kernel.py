@@ -290,6 +290,17 @@ def fast_commits():
     run("cmp", before, image)
 
 
+def in_use():
+    """Whoever asks for a file system that is mounted is told where."""
+    need_kernel()
+    mke2fs("fs.img", 16 << 20, "-t", "ext4")
+    with loop("fs.img") as device, mounted(device, ()) as root:
+        for image in ("fs.img", device):
+            done = judge.extant("journal", "replay", image, ok=(2,))
+            expect(os.path.abspath(root) in done.stderr and
+                   done.stderr.count("\n") == 1, f"told: {done.stderr}")
+
+
 EXT3 = ["-t", "ext3", "-b"]
 EXT4 = ["-t", "ext4", "-b"]
 PLAIN = ["-O", "^metadata_csum"]
@@ -333,4 +344,5 @@ if __name__ == "__main__":
         ("outside-4k", outside("4096")),
         ("outside-1k", outside("1024")),
         ("fast-commits", fast_commits),
+        ("in-use", in_use),
     ])

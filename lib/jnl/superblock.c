@@ -65,7 +65,8 @@ int jnl_superblock_load(struct jnl *j, const struct jnl_opts *opts)
 	char why[160];
 	int err;
 
-	err = blk_read(j->log_dev, jnl_place_dev(&j->place, 0) * j->block_bytes,
+	err = blk_read(j->log_dev,
+		jnl_place_dev(&j->place, j->place.super) * j->block_bytes,
 		j->block_bytes, j->super_raw);
 	if (err != 0)
 		return err;
@@ -87,8 +88,8 @@ static int super_write_locked(struct jnl *j)
 
 	jnl_super_encode(&j->super, super_raw(j));
 	err = blk_write(j->log_dev,
-		jnl_place_dev(&j->place, 0) * j->block_bytes, j->block_bytes,
-		j->super_raw);
+		jnl_place_dev(&j->place, j->place.super) * j->block_bytes,
+		j->block_bytes, j->super_raw);
 	return err == 0 ? blk_flush(j->log_dev) : err;
 }
 

@@ -29,7 +29,8 @@ struct jnl_super {
 	uint32_t incompat;
 	uint32_t fc_blocks; /* 0 without FAST_COMMIT */
 	uint32_t fc_first;  /* fast commits begin here: end + 1, one block
-	                       between the two is never used */
+	                       between the two is never used; without them:
+	                       block_count */
 	uint8_t uuid[16];
 	uint32_t user_count;
 	/* derived */

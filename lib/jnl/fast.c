@@ -69,7 +69,7 @@ bool jnl_fast_next(struct jnl_fast *f, struct jnl_fast_record *out, int *err)
 		f->at++;
 		f->offset = 0;
 	}
-	if (f->log->sb.fc_blocks == 0 || f->at >= f->log->sb.block_count)
+	if (f->at >= f->log->sb.block_count)
 		return false;
 	*err = jnl_log_read(f->log, f->at, &data);
 	if (*err != 0)

@@ -161,7 +161,7 @@ int jnl_super_parse(const struct jbd_super *raw, uint32_t block_bytes,
 	if (err != 0)
 		return err;
 	sb.end = sb.block_count - sb.fc_blocks;
-	sb.fc_first = sb.end + 1;
+	sb.fc_first = sb.fc_blocks > 0 ? sb.end + 1 : sb.block_count;
 	err = check_geometry(&sb, log_blocks, &reason);
 	if (err != 0)
 		return err;

@@ -6,10 +6,11 @@
  * stale, intact or not.  Both decode with the same code, so a dump shows what
  * a replay would see.
  *
- * A block that begins with the magic number and has a known type is what it
- * says.  Any other belongs to the last descriptor before it, as long as that
- * one has tags left, or is stray: never used, or left over from an earlier
- * lap.
+ * In the live part, blocks are what their descriptors say.  Elsewhere a block
+ * that begins with the magic number and has a known type is what it says; any
+ * other belongs to the descriptor before it, as long as that one has tags left
+ * and no other block of the log lies between; or it is stray: never used, or
+ * left over from an earlier lap.
  *
  * Threads: as the device.  Nothing is written.  Memory is that of a replay.
  * Errors: what jnl_super_decode() says of the superblock, except that a

@@ -182,7 +182,7 @@ static void add_revokes(struct maker *m, const struct txn *t)
 	if (t->wrong & WRONG_REVOKE_LONG)
 		put32(b + 12, m->form.block_bytes + each);
 	if (t->wrong & WRONG_REVOKE_SHORT)
-		put32(b + 12, 15);
+		put32(b + 12, 8);
 	for (unsigned i = 0; i < t->revokes; i++) {
 		uint8_t *at = b + 16 + (size_t)i * each;
 

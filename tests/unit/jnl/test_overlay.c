@@ -76,6 +76,33 @@ static void test_jnl_overlay_reads_by_the_sector(void **state)
 	maker_close(&m);
 }
 
+/* Each sector of a block comes from its own place in it. */
+static void test_jnl_overlay_keeps_sectors_apart(void **state)
+{
+	enum { BYTES = 4096 };
+
+	struct jnl_overlay *o;
+	struct blk_dev *dev;
+	uint8_t block[BYTES];
+	uint8_t sector[512];
+
+	(void)state;
+	for (size_t i = 0; i < BYTES; i++)
+		block[i] = (uint8_t)(i / 512);
+	assert_int_equal(blk_open_mem(UINT64_C(16) * BYTES, &dev), 0);
+	assert_int_equal(jnl_overlay_open(dev, BYTES, &o), 0);
+	assert_int_equal(jnl_overlay_ops.block(o, 3, block), 0);
+	assert_int_equal(jnl_overlay_seal(o, &dev), 0);
+	for (unsigned i = 0; i < BYTES / 512; i++) {
+		uint64_t at = UINT64_C(3) * BYTES + i * UINT64_C(512);
+
+		assert_int_equal(blk_read(dev, at, sizeof(sector), sector), 0);
+		assert_int_equal(sector[0], i);
+		assert_int_equal(sector[511], i);
+	}
+	blk_close(dev);
+}
+
 static void test_jnl_overlay_refuses_writes(void **state)
 {
 	uint8_t data[1024] = {0};
@@ -111,6 +138,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_jnl_overlay_shows_every_block),
 		cmocka_unit_test(test_jnl_overlay_reads_by_the_sector),
+		cmocka_unit_test(test_jnl_overlay_keeps_sectors_apart),
 		cmocka_unit_test(test_jnl_overlay_refuses_writes),
 		cmocka_unit_test(test_jnl_overlay_may_be_given_up),
 	};

@@ -484,6 +484,19 @@ static void test_jnl_replay_drops_a_tail_with_a_torn_revoke(void **state)
 	each_form(body_torn_revoke);
 }
 
+/* Nothing that is intact says that it was ever committed. */
+static void body_torn_both(struct maker *m)
+{
+	if (m->form.csum >= 2)
+		torn(m, WRONG_DESCRIPTOR_SUM | WRONG_COMMIT_SUM);
+}
+
+static void test_jnl_replay_drops_a_tail_with_no_good_commit(void **state)
+{
+	(void)state;
+	each_form(body_torn_both);
+}
+
 static void body_torn_tags(struct maker *m)
 {
 	torn(m, WRONG_NO_LAST | WRONG_NO_COMMIT);
@@ -654,6 +667,8 @@ int main(void)
 			test_jnl_replay_drops_a_tail_with_a_torn_descriptor),
 		cmocka_unit_test(
 			test_jnl_replay_drops_a_tail_with_a_torn_revoke),
+		cmocka_unit_test(
+			test_jnl_replay_drops_a_tail_with_no_good_commit),
 		cmocka_unit_test(
 			test_jnl_replay_drops_a_tail_with_endless_tags),
 		cmocka_unit_test(

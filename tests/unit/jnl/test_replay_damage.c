@@ -327,6 +327,9 @@ static void replay_into_log(blk_no home)
 	assert_non_null(strstr(r.why, "in the journal itself"));
 	/* An external journal has no blocks among these. */
 	m.place.external = true;
+	assert_int_equal(
+		jnl_replay(&m.place, home, &nowhere, NULL, &r), -EUCLEAN);
+	assert_non_null(strstr(r.why, "beyond the end"));
 	assert_int_equal(jnl_replay(&m.place, UINT64_C(10) * MAKER_BLOCKS,
 				 &nowhere, NULL, &r),
 		0);
@@ -364,22 +367,19 @@ static void test_jnl_replay_bad_home_in_a_torn_tail_is_fine(void **state)
 }
 
 /*
- * A descriptor block whose copies fill the ring up to itself, so that the next
- * block of its transaction would be it again.
+ * A descriptor block with @tags copies.  If they fill the ring up to it, the
+ * next block of its transaction would be it again.
  */
-static void loop(const struct form *form, uint32_t tags)
+static void put_descriptor(struct maker *m, uint32_t tags)
 {
+	const struct form *form = &m->form;
 	struct jnl_super sb = {.block_bytes = form->block_bytes,
 		.csum_v23 = form->csum >= 2,
 		.csum_v3 = form->csum == 3,
 		.wide = form->wide};
-	struct jnl_replay_result r;
 	uint8_t *block = test_calloc(1, form->block_bytes);
 	uint32_t at = 12;
-	struct maker m;
 
-	maker_open(&m, form, 0);
-	maker_super(&m, MAKER_TID, 1);
 	jnl_header_encode(block, JBD_DESCRIPTOR, MAKER_TID);
 	for (uint32_t i = 0; i < tags; i++) {
 		struct jnl_tag tag = {1,
@@ -388,12 +388,22 @@ static void loop(const struct form *form, uint32_t tags)
 
 		jnl_tag_encode(&sb, block, &at, &tag);
 	}
-	maker_write(&m, 1, block);
-	maker_reseal(&m, 1);
+	maker_write(m, 1, block);
+	maker_reseal(m, 1);
+	test_free(block);
+}
+
+static void loop(const struct form *form, uint32_t tags)
+{
+	struct jnl_replay_result r;
+	struct maker m;
+
+	maker_open(&m, form, 0);
+	maker_super(&m, MAKER_TID, 1);
+	put_descriptor(&m, tags);
 	assert_int_equal(maker_replay(&m, &r), 0);
 	assert_int_equal(r.transactions, 0);
 	maker_close(&m);
-	test_free(block);
 }
 
 static void test_jnl_replay_of_a_loop_stops(void **state)
@@ -405,6 +415,52 @@ static void test_jnl_replay_of_a_loop_stops(void **state)
 		loop(form, MAKER_LOG - 2);  /* back to itself */
 		loop(form, MAKER_LOG - 1);  /* over itself */
 		loop(form, MAKER_LOG + 10); /* and on */
+	}
+}
+
+/* All of the ring is one transaction's, round and round. */
+static void test_jnl_replay_of_a_ring_of_revokes_stops(void **state)
+{
+	const struct form *form = NULL;
+
+	(void)state;
+	while ((form = next_form(form, 0)) != NULL) {
+		struct txn t = {.tid = MAKER_TID,
+			.revokes = 1,
+			.revoke = {1},
+			.wrong = WRONG_NO_COMMIT};
+		struct jnl_replay_result r;
+		struct maker m;
+
+		maker_open(&m, form, 0);
+		maker_super(&m, MAKER_TID, 1);
+		for (unsigned i = 1; i < MAKER_LOG; i++)
+			maker_txn(&m, &t);
+		assert_int_equal(m.at, 1);
+		assert_int_equal(maker_replay(&m, &r), 0);
+		assert_int_equal(r.transactions, 0);
+		assert_non_null(strstr(r.why, "the ring is full"));
+		maker_close(&m);
+	}
+}
+
+static void test_jnl_replay_absurd_count_of_copies_is_euclean(void **state)
+{
+	const struct form *form = NULL;
+
+	(void)state;
+	while ((form = next_form(form, 0)) != NULL) {
+		struct txn committed = {.tid = MAKER_TID};
+		struct maker m;
+
+		maker_open(&m, form, 0);
+		maker_super(&m, MAKER_TID, 1);
+		put_descriptor(&m, MAKER_LOG + 10);
+		m.at = 5;
+		maker_txn(&m, &committed);
+		expect_refused(
+			&m, -EUCLEAN, "more blocks than the journal has");
+		maker_close(&m);
 	}
 }
 
@@ -525,6 +581,9 @@ int main(void)
 		cmocka_unit_test(
 			test_jnl_replay_bad_home_in_a_torn_tail_is_fine),
 		cmocka_unit_test(test_jnl_replay_of_a_loop_stops),
+		cmocka_unit_test(test_jnl_replay_of_a_ring_of_revokes_stops),
+		cmocka_unit_test(
+			test_jnl_replay_absurd_count_of_copies_is_euclean),
 		cmocka_unit_test(test_jnl_replay_map_off_the_device_is_euclean),
 		cmocka_unit_test(test_jnl_replay_bad_superblock_is_refused),
 		cmocka_unit_test(test_jnl_replay_reports_what_the_sink_says),

@@ -287,6 +287,38 @@ static void test_jnl_walk_of_an_empty_log_shows_what_was(void **state)
 	maker_close(&m);
 }
 
+/* Blocks of an older lap, in part under those of a newer one. */
+static void test_jnl_walk_shows_what_newer_blocks_left(void **state)
+{
+	struct txn old = {.tid = 5,
+		.copies = 4,
+		.home = {1, 2, 3, 4},
+		.fill = {1, 2, 3, 4}};
+	struct txn newer = {.tid = 6, .copies = 1, .home = {1}, .fill = {0x61}};
+	struct txn revoke = {.tid = 6,
+		.revokes = 1,
+		.revoke = {1},
+		.wrong = WRONG_NO_COMMIT};
+	struct notes n;
+	struct maker m;
+
+	(void)state;
+	maker_open(&m, form_of(3), 0);
+	maker_super(&m, MAKER_TID, 0);
+	maker_txn(&m, &old); /* in blocks 1 to 6 */
+	m.at = 3;
+	maker_txn(&m, &newer); /* in 3 to 5 */
+	(void)walk(&m, 0, &n);
+	expect_notes(&n, 3, "d+b+d+b+c+c+....");
+	m.at = 1;
+	maker_txn(&m, &old);
+	m.at = 3;
+	maker_txn(&m, &revoke);
+	(void)walk(&m, 0, &n);
+	expect_notes(&n, 3, "d+b+r+..c+....");
+	maker_close(&m);
+}
+
 static void test_jnl_walk_ends_when_told(void **state)
 {
 	struct notes n = {.blocks_left = 3};
@@ -349,6 +381,7 @@ int main(void)
 		cmocka_unit_test(
 			test_jnl_walk_shows_a_log_with_a_bad_superblock),
 		cmocka_unit_test(test_jnl_walk_of_an_empty_log_shows_what_was),
+		cmocka_unit_test(test_jnl_walk_shows_what_newer_blocks_left),
 		cmocka_unit_test(test_jnl_walk_ends_when_told),
 		cmocka_unit_test(test_jnl_walk_without_visitors_sums_up),
 		cmocka_unit_test(test_jnl_walk_shows_the_fast_commit_area),

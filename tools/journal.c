@@ -8,10 +8,11 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "tools/json.h"
 
 static const char usage[] =
 	"Usage: extant journal dump [--json] [--live] [--journal DEV] IMAGE\n"
-	"       extant journal replay [--journal DEV] IMAGE\n"
+	"       extant journal replay [--json] [--journal DEV] IMAGE\n"
 	"\n"
 	"dump shows each block of the journal of the file system on IMAGE, or\n"
 	"of the journal device IMAGE: type, sequence, checksum, where copies\n"
@@ -24,7 +25,7 @@ static const char usage[] =
 	"\n"
 	"  --journal DEV  the journal is on DEV, outside the file system\n"
 	"  --json         for programs\n"
-	"  --live         only what a replay would read\n"
+	"  --live         dump only what a replay would read\n"
 	"  --help         this text\n";
 
 struct options {
@@ -167,6 +168,23 @@ static void replay_tell(
 		j->image, r->log.next_tid);
 }
 
+static void replay_tell_json(
+	const struct journal_image *j, const struct ext_recovery *r)
+{
+	struct json json;
+
+	json_init(&json, stdout);
+	json_object(&json, NULL);
+	json_string(&json, "image", j->image);
+	json_bool(&json, "needed", r->was_needed);
+	json_unsigned(&json, "transactions", r->log.transactions);
+	json_unsigned(&json, "blocks", r->log.blocks);
+	json_unsigned(&json, "revoked", r->log.revoked);
+	json_unsigned(&json, "sequence", r->log.next_tid);
+	json_signed(&json, "error", r->log.error);
+	json_end(&json);
+}
+
 static int replay(int argc, char **argv)
 {
 	struct ext_damage damage = {.block = LOG_NO_BLOCK};
@@ -176,9 +194,8 @@ static int replay(int argc, char **argv)
 	int status = parse(argc, argv, &opts);
 	int err;
 
-	if (!status && (opts.json || opts.live))
-		return tool_misuse(
-			&tool_journal, "replay takes no --json or --live");
+	if (!status && opts.live)
+		return tool_misuse(&tool_journal, "replay takes no --live");
 	if (!status)
 		status = image_open(&j, &opts, BLK_OPEN_WRITE);
 	if (status)
@@ -194,7 +211,10 @@ static int replay(int argc, char **argv)
 		status = image_fail(&j, err, &damage);
 		goto out_close;
 	}
-	replay_tell(&j, &r);
+	if (opts.json)
+		replay_tell_json(&j, &r);
+	else
+		replay_tell(&j, &r);
 	status = tool_flush(TOOL_OK);
 out_close:
 	image_close(&j);

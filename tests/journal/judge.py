@@ -152,9 +152,10 @@ def replay_both(image, journal=None):
     if journal:
         with_ours = ["--journal", copy(journal, "ours.jnl")]
         with_theirs = ["-j", copy(journal, "theirs.jnl")]
-    extant("journal", "replay", *with_ours, ours)
+    told = json.loads(extant("journal", "replay", "--json", *with_ours,
+                             ours).stdout)
     run("e2fsck", "-y", "-E", "journal_only", *with_theirs, theirs)
-    return ours, theirs
+    return ours, theirs, told
 
 
 def judge_replay(image, journal=None, transactions=1, blocks=1, spare=()):
@@ -168,14 +169,18 @@ def judge_replay(image, journal=None, transactions=1, blocks=1, spare=()):
 
     size = block_bytes(image)
     apart = set(spare) | (set() if journal else journal_blocks(image))
-    ours, theirs = replay_both(image, journal)
+    ours, theirs, told = replay_both(image, journal)
     changed = set(different_blocks(image, ours, size)) - apart
     expect(len(changed) >= blocks, f"only {len(changed)} blocks replayed")
     wrong = set(different_blocks(ours, theirs, size)) - apart
     expect(not wrong, f"{len(wrong)} blocks differ from e2fsck's, the first "
            f"is {min(wrong, default=0)}")
 
+    expect(told["transactions"] == seen["end"]["transactions"] and
+           told["blocks"] >= len(changed), f"told {told}")
+
     judge_finished(ours, "ours.jnl" if journal else None)
+    seen["replay"] = told
     return seen
 
 

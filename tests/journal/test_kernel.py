@@ -137,7 +137,9 @@ class Busy:
 
     def revoke(self, rounds):
         """Blocks of folders, logged, then freed, then data of files."""
-        for number in range(rounds):
+        for _ in range(rounds):
+            self.count += 1
+            number = self.count
             folder = os.path.join(self.root, f"gone{number}")
             os.mkdir(folder)
             for entry in range(80):
@@ -180,6 +182,7 @@ def busy_image(device, options, steps):
         busy.work(steps, 20)
         busy.revoke(6)
         busy.work(steps, 10)
+        busy.revoke(3)
         fsync(root)
         shut_down(root)
         return judge.copy("fs.img", "dirty.img")
@@ -209,7 +212,8 @@ def internal(mkfs, mount=(), features=(), without=(), revokes=True, **more):
         seen = judge_replay(image, transactions=5, blocks=10)
         expect_features(seen, features, without)
         if revokes:
-            expect("revoke" in kinds(seen), "no revoke block in the journal")
+            expect("revoke" in kinds(seen) and seen["replay"]["revoked"] > 0,
+                   "no copy was held back by a revoke")
         judge.judge_structure("ours.img")
     return case
 
@@ -229,12 +233,20 @@ def meta_bg():
     judge.judge_structure("ours.img")
 
 
+def wrapped_image():
+    """dirty.img with a log whose live part goes around its end.  When the
+    kernel checkpoints is its own affair, so try until it does."""
+    for steps in range(500, 900, 40):
+        image = kernel_image(["-t", "ext4", "-b", "1024", "-J", "size=1"],
+                             steps=steps)
+        seen = dump(image, "--live")
+        if seen["end"]["log"] < seen["superblock"]["start"]:
+            return image
+    raise Failure("no log wraps")
+
+
 def wrapped():
-    image = kernel_image(["-t", "ext4", "-b", "1024", "-J", "size=1"],
-                         steps=600)
-    seen = judge_replay(image, transactions=2, blocks=10)
-    expect(seen["end"]["log"] < seen["superblock"]["start"],
-           "the log does not wrap")
+    judge_replay(wrapped_image(), transactions=2, blocks=10)
     judge.judge_structure("ours.img")
 
 

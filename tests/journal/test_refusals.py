@@ -218,7 +218,7 @@ def usage():
                       ("journal", "dump"), ("journal", "dump", "a", "b"),
                       ("journal", "dump", "--what", "a"),
                       ("journal", "dump", "--journal"),
-                      ("journal", "replay", "--json", "a")]:
+                      ("journal", "replay", "--live", "a")]:
         done = judge.extant(*arguments, ok=(2,))
         expect(not done.stdout and done.stderr, f"{arguments}: said nothing")
     for arguments in [("--help",), ("--version",), ("journal", "--help"),

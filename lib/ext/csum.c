@@ -116,11 +116,32 @@ bool ext_csum_inode_ok(
 	return (stored | (uint32_t)le16_get(node->checksum_hi) << 16) == crc;
 }
 
+/* Whatever belongs to one inode begins so. */
+static uint32_t owner_seed(
+	const struct ext_super *sb, uint32_t ino, uint32_t generation)
+{
+	return crc32c_u32(crc32c_u32(sb->csum_seed, ino), generation);
+}
+
 uint32_t ext_csum_extents(const struct ext_super *sb, uint32_t ino,
 	uint32_t generation, const void *node, uint32_t bytes)
 {
-	uint32_t crc = crc32c_u32(sb->csum_seed, ino);
+	return crc32c(owner_seed(sb, ino, generation), node, bytes);
+}
 
-	crc = crc32c_u32(crc, generation);
-	return crc32c(crc, node, bytes);
+uint32_t ext_csum_dir(const struct ext_super *sb, uint32_t ino,
+	uint32_t generation, const void *data, uint32_t bytes)
+{
+	return crc32c(owner_seed(sb, ino, generation), data, bytes);
+}
+
+uint32_t ext_csum_index(const struct ext_super *sb, uint32_t ino,
+	uint32_t generation, const void *data, uint32_t bytes,
+	const struct ext_disk_index_tail *tail)
+{
+	static const struct le32 none;
+	uint32_t crc = crc32c(owner_seed(sb, ino, generation), data, bytes);
+
+	crc = crc32c(crc, &tail->reserved, sizeof(tail->reserved));
+	return crc32c(crc, &none, sizeof(none));
 }

@@ -2,7 +2,7 @@
 /*
  * ext.h - a file system of the ext2, ext3, ext4 family on a device.
  *
- * So far: open it for reading, find its journal, bring it up to date.
+ * Open it, find its journal, bring it up to date; mount it for reading.
  *
  *     superblock --> group descriptors --> inode 8 --> block map --> log
  *          |                                               ^
@@ -73,6 +73,8 @@ struct ext_super {
 	uint32_t inodes_per_group;
 	uint32_t inode_count;
 	uint32_t inode_bytes;
+	uint32_t first_ino;  /* below are the reserved ones */
+	blk_no at;           /* the block this copy came from */
 	uint32_t desc_bytes; /* of a group descriptor */
 	uint32_t group_count;
 	uint32_t desc_blocks; /* that all descriptors take */
@@ -89,6 +91,14 @@ struct ext_super {
 	uint8_t journal_uuid[16];
 	bool has_jnl_backup; /* jnl_blocks means something */
 	struct le32 jnl_blocks[EXT_JNL_WORDS];
+
+	/* What the superblock says without being believed. */
+	blk_no reserved_blocks;
+	blk_no free_blocks;
+	uint32_t free_inodes;
+	uint32_t overhead_clusters; /* 0: unknown */
+	uint32_t hash_seed[4];      /* of names; all 0: the default */
+	bool hash_unsigned;         /* chars of names, when they are hashed */
 };
 
 /*
@@ -116,9 +126,14 @@ MUST_USE int ext_open(
 void ext_close(struct ext *fs);
 
 /* Whether @dev is an external journal rather than a file system. */
+static inline bool ext_is_journal_super(const struct ext_super *sb)
+{
+	return sb->features.incompat & EXT_INCOMPAT_JOURNAL_DEV;
+}
+
 static inline bool ext_is_journal_dev(const struct ext *fs)
 {
-	return fs->super.features.incompat & EXT_INCOMPAT_JOURNAL_DEV;
+	return ext_is_journal_super(&fs->super);
 }
 
 /* ---- the journal --------------------------------------------------------- */
@@ -178,5 +193,35 @@ struct ext_recovery {
  */
 MUST_USE int ext_recover(struct ext *fs, const struct ext_journal *j,
 	struct ext_recovery *out, struct ext_damage *damage);
+
+/* ---- mounting ------------------------------------------------------------ */
+
+struct vfs_fs;
+
+struct ext_mount_opts {
+	uint64_t cache_bytes;    /* 0: 64 MiB; raised to what a cache needs */
+	struct blk_dev *journal; /* the journal device, or NULL */
+	/* A copy of the superblock by its block, 0: the primary, or a copy if
+	 * that is damaged; and the block size for it, 0: whichever fits. */
+	uint64_t superblock;
+	uint32_t superblock_bytes;
+	bool no_replay; /* show the disk as it is, whatever the journal holds */
+};
+
+/*
+ * A file system for vfs_mount(), for reading.  What a dirty journal holds is
+ * shown as if it were home; nothing is ever written.  @dev becomes the file
+ * system's, and is closed also when this fails; the journal device stays the
+ * caller's, and is not used any more once this returns.  @opts may be NULL.
+ *
+ * What happens besides is said through the log: that a copy of the superblock
+ * is used, what was replayed, later on each damaged block that is met.
+ *
+ * -EOPNOTSUPP: a feature, by name, that cannot be read; -ENOENT: the journal
+ * is dirty and on a device that was not given; as ext_open() and
+ * ext_journal_find() otherwise.
+ */
+MUST_USE int ext_mount(struct blk_dev *dev, const struct ext_mount_opts *opts,
+	struct vfs_fs **out, struct ext_damage *damage);
 
 #endif /* EXT_EXT_H */

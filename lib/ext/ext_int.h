@@ -36,11 +36,29 @@ bool ext_csum_inode_ok(
 uint32_t ext_csum_extents(const struct ext_super *sb, uint32_t ino,
 	uint32_t generation, const void *node, uint32_t bytes);
 
+/* Of a block of directory entries, whose first @bytes are covered. */
+uint32_t ext_csum_dir(const struct ext_super *sb, uint32_t ino,
+	uint32_t generation, const void *data, uint32_t bytes);
+
+/* Of a node of a directory's index: @bytes of it, and @tail without the
+ * checksum. */
+uint32_t ext_csum_index(const struct ext_super *sb, uint32_t ino,
+	uint32_t generation, const void *data, uint32_t bytes,
+	const struct ext_disk_index_tail *tail);
+
 /* ---- superblock (super.c) ------------------------------------------------ */
 
 /* The superblock as it lies on the device. */
 MUST_USE int ext_super_read(struct blk_dev *dev, struct ext_disk_super *out,
 	struct ext_damage *damage);
+
+/* The same of what lies at byte @offset. */
+MUST_USE int ext_super_read_at(struct blk_dev *dev, uint64_t offset,
+	struct ext_disk_super *out, struct ext_damage *damage);
+
+/* -EOPNOTSUPP, -EUCLEAN: as for ext_open(). */
+MUST_USE int ext_super_admit(const struct ext_super *sb,
+	const struct blk_dev *dev, struct ext_damage *damage);
 
 /* Give @raw its checksum, if it has one, and write it; volatile. */
 MUST_USE int ext_super_write(struct blk_dev *dev, struct ext_disk_super *raw);
@@ -61,6 +79,8 @@ struct ext_group {
 	blk_no block_bitmap;
 	blk_no inode_bitmap;
 	blk_no inode_table;
+	uint32_t free_blocks; /* clusters, with BIGALLOC; not checked */
+	uint32_t free_inodes; /* not checked */
 };
 
 /* Whether group @index holds a copy of the superblock and, but for META_BG,
@@ -84,6 +104,11 @@ MUST_USE int ext_group_decode(const struct ext_super *sb, uint32_t index,
 MUST_USE int ext_group_read(const struct ext *fs, uint32_t index,
 	struct ext_group *out, struct ext_damage *damage);
 
+struct ext_time {
+	int64_t seconds;
+	uint32_t nanoseconds;
+};
+
 struct ext_inode {
 	uint32_t ino;
 	blk_no at; /* the block it was read from */
@@ -91,9 +116,23 @@ struct ext_inode {
 	uint16_t links;
 	uint32_t flags; /* enum ext_inode_flag */
 	uint32_t generation;
-	uint64_t bytes; /* size of the file */
+	uint64_t bytes;   /* size of the file */
+	uint64_t sectors; /* of 512 bytes that it takes */
+	uint32_t uid;
+	uint32_t gid;
+	uint32_t project;
+	blk_no xattr_block; /* 0: none */
+	uint16_t extra;     /* bytes in use behind the first 128 */
+	struct ext_time atime;
+	struct ext_time mtime;
+	struct ext_time ctime;
+	struct ext_time crtime;
 	uint8_t block[EXT_MAP_WORDS * 4];
 };
+
+/* Whatever @raw, of inode_bytes, says; nothing is checked. */
+void ext_inode_decode(const struct ext_super *sb, const void *raw, uint32_t ino,
+	blk_no at, struct ext_inode *out);
 
 MUST_USE int ext_inode_read(const struct ext *fs, uint32_t ino,
 	struct ext_inode *out, struct ext_damage *damage);
@@ -133,6 +172,18 @@ MUST_USE int ext_map_walk(struct ext_map_walk *w);
 MUST_USE int ext_extent_walk(struct ext_map_walk *w);
 MUST_USE int ext_indirect_walk(struct ext_map_walk *w);
 
+/*
+ * NULL, or what is wrong with the header of the extent-tree node @raw, of
+ * @bytes, that should have @depth levels below it.
+ */
+const char *ext_extent_flaw(
+	const void *raw, uint32_t bytes, unsigned depth, bool root);
+
+/* The checksum of such a node, a good one by ext_extent_flaw(). */
+MUST_USE int ext_extent_csum_check(const struct ext_super *sb,
+	const struct ext_inode *inode, blk_no at, const void *raw,
+	struct ext_damage *damage);
+
 /* -EUCLEAN unless the map may point at @count blocks from @dev; @at is the
  * block that says so, here and below. */
 MUST_USE int ext_map_check(
@@ -151,6 +202,11 @@ struct ext_range {
 	blk_no first;
 	blk_no count;
 };
+
+/* The first of @ranges, sorted and not overlapping, that ends behind @block;
+ * @count if there is none. */
+size_t ext_range_after(
+	const struct ext_range *ranges, size_t count, blk_no block);
 
 /*
  * -EUCLEAN if one of @ranges, sorted and not overlapping, touches superblock

@@ -35,46 +35,67 @@ static int bad(const struct tree *t, blk_no at, const char *what)
 		"extent tree: %s", what);
 }
 
-static int node_check(
-	const struct tree *t, unsigned level, const void *raw, blk_no at)
+const char *ext_extent_flaw(
+	const void *raw, uint32_t bytes, unsigned depth, bool root)
 {
 	const struct ext_disk_extent_head *head = raw;
 	uint32_t entries = le16_get(head->entries);
 	uint32_t max = le16_get(head->max);
-	uint32_t bytes =
-		level ? t->w->fs->super.block_bytes : EXT_MAP_WORDS * 4;
 	uint32_t room =
 		(bytes - sizeof(*head)) / sizeof(struct ext_disk_extent);
 
 	if (le16_get(head->magic) != EXT_EXTENT_MAGIC)
-		return bad(t, at, "no magic number");
+		return "no magic number";
 	if (max == 0 || max > room || entries > max)
-		return bad(t, at, "more entries than fit");
-	if (level > 0 && entries == 0)
-		return bad(t, at, "empty node");
-	if (le16_get(head->depth) != t->depth - level)
-		return bad(t, at, "wrong depth");
-	return 0;
+		return "more entries than fit";
+	if (!root && entries == 0)
+		return "empty node";
+	if (le16_get(head->depth) != depth)
+		return "wrong depth";
+	return NULL;
 }
 
-static int node_check_csum(const struct tree *t, const void *raw, blk_no at)
+int ext_extent_csum_check(const struct ext_super *sb,
+	const struct ext_inode *inode, blk_no at, const void *raw,
+	struct ext_damage *damage)
 {
-	const struct ext_map_walk *w = t->w;
 	const struct ext_disk_extent_head *head = raw;
 	uint32_t covered = sizeof(*head) +
 			   le16_get(head->max) * sizeof(struct ext_disk_extent);
 	struct le32 tail;
 
-	if (!w->check_csum || !w->fs->super.csum)
+	if (!sb->csum)
 		return 0;
-	if (covered + sizeof(tail) > w->fs->super.block_bytes)
-		return bad(t, at, "no room for the checksum");
+	if (covered + sizeof(tail) > sb->block_bytes)
+		return EXT_DAMAGED(damage, -EUCLEAN, at, inode->ino,
+			"extent tree: no room for the checksum");
 	memcpy(&tail, (const uint8_t *)raw + covered, sizeof(tail));
-	if (le32_get(tail) != ext_csum_extents(&w->fs->super, w->inode->ino,
-				      w->inode->generation, raw, covered))
-		return EXT_DAMAGED(w->damage, -EBADMSG, at, w->inode->ino,
+	if (le32_get(tail) != ext_csum_extents(sb, inode->ino,
+				      inode->generation, raw, covered))
+		return EXT_DAMAGED(damage, -EBADMSG, at, inode->ino,
 			"extent tree: bad checksum");
 	return 0;
+}
+
+static int node_check(
+	const struct tree *t, unsigned level, const void *raw, blk_no at)
+{
+	uint32_t bytes =
+		level ? t->w->fs->super.block_bytes : EXT_MAP_WORDS * 4;
+	const char *flaw =
+		ext_extent_flaw(raw, bytes, t->depth - level, level == 0);
+
+	return flaw ? bad(t, at, flaw) : 0;
+}
+
+static int node_check_csum(const struct tree *t, const void *raw, blk_no at)
+{
+	const struct ext_map_walk *w = t->w;
+
+	if (!w->check_csum)
+		return 0;
+	return ext_extent_csum_check(
+		&w->fs->super, w->inode, at, raw, w->damage);
 }
 
 static void level_enter(

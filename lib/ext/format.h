@@ -18,6 +18,7 @@ enum {
 	EXT_SUPER_BYTES = 1024,
 	EXT_SUPER_MAGIC = 0xef53,
 
+	EXT_INO_ROOT = 2,
 	EXT_INO_JOURNAL = 8, /* the usual one; s_journal_inum decides */
 	EXT_OLD_FIRST_INO = 11,
 	EXT_OLD_INODE_BYTES = 128,
@@ -40,20 +41,29 @@ enum ext_compat {
 };
 
 enum ext_incompat {
+	EXT_INCOMPAT_COMPRESSION = 0x1,
+	EXT_INCOMPAT_FILETYPE = 0x2,
 	EXT_INCOMPAT_RECOVER = 0x4,
 	EXT_INCOMPAT_JOURNAL_DEV = 0x8,
 	EXT_INCOMPAT_META_BG = 0x10,
+	EXT_INCOMPAT_EXTENTS = 0x40,
 	EXT_INCOMPAT_64BIT = 0x80,
+	EXT_INCOMPAT_DIRDATA = 0x1000,
 	EXT_INCOMPAT_CSUM_SEED = 0x2000,
+	EXT_INCOMPAT_LARGE_DIR = 0x4000,
 };
 
 enum ext_ro_compat {
 	EXT_RO_COMPAT_SPARSE_SUPER = 0x1,
+	EXT_RO_COMPAT_HUGE_FILE = 0x8,
 	EXT_RO_COMPAT_GDT_CSUM = 0x10,
 	EXT_RO_COMPAT_BIGALLOC = 0x200,
 	EXT_RO_COMPAT_METADATA_CSUM = 0x400,
 	EXT_RO_COMPAT_READONLY = 0x1000,
+	EXT_RO_COMPAT_PROJECT = 0x2000,
 };
+
+enum ext_super_flag { EXT_SUPER_UNSIGNED_HASH = 0x2 };
 
 enum ext_state {
 	EXT_STATE_CLEAN = 0x1,
@@ -131,7 +141,7 @@ struct ext_disk_super {
 	char mount_opts[64];       /* 0x200 */
 	struct le32 usr_quota_inum;
 	struct le32 grp_quota_inum;
-	struct le32 overhead_blocks;
+	struct le32 overhead_clusters;
 	struct le32 backup_bgs[2]; /* 0x24c, SPARSE_SUPER2 */
 	uint8_t encrypt_algos[4];
 	uint8_t encrypt_pw_salt[16];
@@ -197,7 +207,17 @@ enum ext_mode {
 	EXT_MODE_REG = 0x8000,
 };
 
-enum ext_inode_flag { EXT_INODE_EXTENTS = 0x80000 };
+enum ext_inode_flag {
+	EXT_INODE_ENCRYPT = 0x800,
+	EXT_INODE_INDEX = 0x1000, /* a directory with a hash tree */
+	EXT_INODE_HUGE_FILE =
+		0x40000, /* blocks counted in file system blocks */
+	EXT_INODE_EXTENTS = 0x80000,
+	EXT_INODE_EA_INODE = 0x200000, /* holds the value of an attribute */
+	EXT_INODE_INLINE_DATA = 0x10000000,
+	EXT_INODE_CASEFOLD = 0x40000000,
+	EXT_INODE_VISIBLE = 0x725bdfff, /* what lsattr shows */
+};
 
 /* The first 128 bytes, and what follows in larger inodes. */
 struct ext_disk_inode {
@@ -227,6 +247,14 @@ struct ext_disk_inode {
 	/* In inodes of more than 128 bytes. */
 	struct le16 extra_isize; /* 0x80 */
 	struct le16 checksum_hi; /* 0x82 */
+	/* Nanoseconds * 4 + bits 32 and 33 of the seconds. */
+	struct le32 ctime_extra;
+	struct le32 mtime_extra;
+	struct le32 atime_extra; /* 0x8c */
+	struct le32 crtime;
+	struct le32 crtime_extra;
+	struct le32 version_hi;
+	struct le32 projid; /* 0x9c */
 };
 
 _Static_assert(offsetof(struct ext_disk_inode, block) == 0x28, "inode");
@@ -265,5 +293,88 @@ struct ext_disk_extent {
 _Static_assert(sizeof(struct ext_disk_extent_head) == 12, "extent header");
 _Static_assert(sizeof(struct ext_disk_extent_index) == 12, "extent index");
 _Static_assert(sizeof(struct ext_disk_extent) == 12, "extent");
+
+/* The name follows; the length includes it and reaches the next entry. */
+struct ext_disk_dirent {
+	struct le32 ino; /* 0: unused */
+	struct le16 length;
+	uint8_t name_bytes;
+	uint8_t type; /* FILETYPE; else the high half of name_bytes */
+};
+
+/* The end of a block of entries, with metadata_csum. */
+struct ext_disk_dir_tail {
+	struct le32 zero;
+	struct le16 length; /* 12 */
+	uint8_t zero2;
+	uint8_t type; /* 0xde */
+	struct le32 checksum;
+};
+
+/*
+ * An index over the entries, by hash.  Its root passes for a block of "." and
+ * "..", its other nodes for one unused entry; so whoever does not know it sees
+ * a directory.
+ */
+enum {
+	EXT_INDEX_INFO = 24,       /* byte of the root's struct below */
+	EXT_INDEX_ROOT_FIRST = 32, /* byte of the root's first entry */
+	EXT_INDEX_NODE_FIRST = 8,
+	EXT_INDEX_BLOCK_MASK = 0xfffffff,
+};
+
+struct ext_disk_index_info {
+	struct le32 reserved;
+	uint8_t hash_version;
+	uint8_t bytes;  /* of this: 8 */
+	uint8_t levels; /* below the root, leaves not counted */
+	uint8_t flags;
+};
+
+/* In place of the first entry's hash. */
+struct ext_disk_index_count {
+	struct le16 limit;
+	struct le16 count; /* this one included */
+};
+
+struct ext_disk_index {
+	struct le32 hash;
+	struct le32 block; /* of the directory */
+};
+
+/* Behind the last entry there is room for, with metadata_csum. */
+struct ext_disk_index_tail {
+	struct le32 reserved;
+	struct le32 checksum;
+};
+
+_Static_assert(sizeof(struct ext_disk_dirent) == 8, "entry");
+_Static_assert(sizeof(struct ext_disk_dir_tail) == 12, "tail of entries");
+_Static_assert(sizeof(struct ext_disk_index) == 8, "index");
+
+/* Before the entries in a large inode, and at the start of a block of them. */
+enum { EXT_XATTR_MAGIC = 0xea020000 };
+
+struct ext_disk_xattr_head {
+	struct le32 magic;
+	struct le32 refcount;
+	struct le32 blocks;
+	struct le32 hash;
+	struct le32 checksum; /* 0x10 */
+	struct le32 reserved[3];
+};
+
+/* The name follows; the next entry begins at a multiple of four. */
+struct ext_disk_xattr {
+	uint8_t name_bytes;
+	uint8_t name_index; /* of its prefix */
+	struct le16 value_offset;
+	struct le32 value_inum;
+	struct le32 value_bytes;
+	struct le32 hash;
+};
+
+_Static_assert(sizeof(struct ext_disk_xattr_head) == 32, "attributes");
+_Static_assert(sizeof(struct ext_disk_xattr) == 16, "attribute");
 
 #endif /* EXT_FORMAT_H */

@@ -45,8 +45,9 @@ blk_no ext_desc_block(const struct ext_super *sb, uint32_t index)
 	uint32_t per_block = sb->block_bytes / sb->desc_bytes;
 	uint32_t group;
 
+	/* A copy of the superblock has its own copy of these. */
 	if (index < sb->first_meta_bg)
-		return ext_super_block(sb) + 1 + index;
+		return sb->at + 1 + index;
 	group = index * per_block;
 	return ext_group_first(sb, group) + ext_group_has_super(sb, group);
 }
@@ -108,6 +109,14 @@ int ext_group_decode(const struct ext_super *sb, uint32_t index,
 		return EXT_DAMAGED(damage, -EUCLEAN, block, 0,
 			"descriptor of group %u: inode table out of range",
 			index);
+	g.free_blocks = le16_get(d.free_blocks_count_lo);
+	g.free_inodes = le16_get(d.free_inodes_count_lo);
+	if (sb->desc_bytes >= EXT_WIDE_DESC_BYTES) {
+		g.free_blocks |= (uint32_t)le16_get(d.free_blocks_count_hi)
+				 << 16;
+		g.free_inodes |= (uint32_t)le16_get(d.free_inodes_count_hi)
+				 << 16;
+	}
 	*out = g;
 	return 0;
 }

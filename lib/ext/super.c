@@ -15,24 +15,24 @@ struct super_span {
 	size_t inside; /* where in it the superblock begins */
 };
 
-static struct super_span super_span(const struct blk_dev *dev)
+static struct super_span super_span(const struct blk_dev *dev, uint64_t offset)
 {
 	uint64_t sector = blk_geom(dev).sector_bytes;
-	uint64_t first = EXT_SUPER_OFFSET / sector * sector;
-	uint64_t end = EXT_SUPER_OFFSET + EXT_SUPER_BYTES;
+	uint64_t first = offset / sector * sector;
+	uint64_t end = offset + EXT_SUPER_BYTES;
 
 	end = (end + sector - 1) / sector * sector;
 	return (struct super_span){
 		.offset = first,
 		.bytes = end - first,
-		.inside = EXT_SUPER_OFFSET - first,
+		.inside = offset - first,
 	};
 }
 
-int ext_super_read(struct blk_dev *dev, struct ext_disk_super *out,
-	struct ext_damage *damage)
+int ext_super_read_at(struct blk_dev *dev, uint64_t offset,
+	struct ext_disk_super *out, struct ext_damage *damage)
 {
-	struct super_span span = super_span(dev);
+	struct super_span span = super_span(dev, offset);
 	uint8_t *buf;
 	int err;
 
@@ -52,9 +52,15 @@ int ext_super_read(struct blk_dev *dev, struct ext_disk_super *out,
 	return err;
 }
 
+int ext_super_read(struct blk_dev *dev, struct ext_disk_super *out,
+	struct ext_damage *damage)
+{
+	return ext_super_read_at(dev, EXT_SUPER_OFFSET, out, damage);
+}
+
 int ext_super_write(struct blk_dev *dev, struct ext_disk_super *raw)
 {
-	struct super_span span = super_span(dev);
+	struct super_span span = super_span(dev, EXT_SUPER_OFFSET);
 	uint8_t *buf = malloc(span.bytes);
 	int err;
 
@@ -92,11 +98,13 @@ static int decode_revision(const struct ext_disk_super *raw,
 	uint32_t revision = le32_get(raw->rev_level);
 
 	sb->inode_bytes = EXT_OLD_INODE_BYTES;
+	sb->first_ino = EXT_OLD_FIRST_INO;
 	if (revision > 1)
 		return bad(damage, -EOPNOTSUPP, "unknown revision", revision);
 	if (revision == 0)
 		return 0;
 	sb->inode_bytes = le16_get(raw->inode_size);
+	sb->first_ino = le32_get(raw->first_ino);
 	sb->features = (struct ext_features){
 		.compat = le32_get(raw->feature_compat),
 		.incompat = le32_get(raw->feature_incompat),
@@ -148,6 +156,7 @@ static int decode_sizes(const struct ext_disk_super *raw, struct ext_super *sb,
 	if (sb->features.incompat & EXT_INCOMPAT_64BIT)
 		sb->block_count |= (uint64_t)le32_get(raw->blocks_count_hi)
 				   << 32;
+	sb->at = ext_super_block(sb);
 	/* Extents have 48 bits for a block. */
 	if (sb->block_count > UINT64_C(1) << 48)
 		return bad(
@@ -218,7 +227,30 @@ static int decode_groups(const struct ext_disk_super *raw, struct ext_super *sb,
 			"number of inodes does not fit the groups",
 			sb->inode_count);
 	sb->group_count = (uint32_t)groups;
+	if (sb->first_ino < EXT_OLD_FIRST_INO ||
+		sb->first_ino > sb->inode_count)
+		return bad(damage, -EUCLEAN, "bad first inode", sb->first_ino);
 	return 0;
+}
+
+/* What only statfs and directories need; nothing here is trusted. */
+static void decode_rest(const struct ext_disk_super *raw, struct ext_super *sb)
+{
+	bool wide = sb->features.incompat & EXT_INCOMPAT_64BIT;
+
+	sb->reserved_blocks = le32_get(raw->r_blocks_count_lo);
+	sb->free_blocks = le32_get(raw->free_blocks_count_lo);
+	if (wide) {
+		sb->reserved_blocks |=
+			(uint64_t)le32_get(raw->r_blocks_count_hi) << 32;
+		sb->free_blocks |= (uint64_t)le32_get(raw->free_blocks_count_hi)
+				   << 32;
+	}
+	sb->free_inodes = le32_get(raw->free_inodes_count);
+	sb->overhead_clusters = le32_get(raw->overhead_clusters);
+	for (int i = 0; i < 4; i++)
+		sb->hash_seed[i] = le32_get(raw->hash_seed[i]);
+	sb->hash_unsigned = le32_get(raw->flags) & EXT_SUPER_UNSIGNED_HASH;
 }
 
 static int decode_descs(const struct ext_disk_super *raw, struct ext_super *sb,
@@ -282,6 +314,7 @@ int ext_super_decode(const struct ext_disk_super *raw, struct ext_super *out,
 		if (!err)
 			err = decode_descs(raw, &sb, damage);
 		decode_journal(raw, &sb);
+		decode_rest(raw, &sb);
 	}
 	if (!err)
 		*out = sb;
@@ -290,7 +323,7 @@ int ext_super_decode(const struct ext_disk_super *raw, struct ext_super *out,
 
 /* ---- opening ------------------------------------------------------------- */
 
-static int super_admit(const struct ext_super *sb, const struct blk_dev *dev,
+int ext_super_admit(const struct ext_super *sb, const struct blk_dev *dev,
 	struct ext_damage *damage)
 {
 	uint32_t strange = ext_features_unknown(&sb->features).incompat;
@@ -320,7 +353,7 @@ int ext_open(struct blk_dev *dev, struct ext **out, struct ext_damage *damage)
 	if (!err)
 		err = ext_super_decode(&raw, &fs->super, damage);
 	if (!err)
-		err = super_admit(&fs->super, dev, damage);
+		err = ext_super_admit(&fs->super, dev, damage);
 	if (err)
 		free(fs);
 	else

@@ -12,16 +12,16 @@ struct zone {
 	struct ext_damage *damage;
 };
 
-/* The first range that ends behind @block. */
-static size_t range_after(const struct zone *z, blk_no block)
+size_t ext_range_after(
+	const struct ext_range *ranges, size_t count, blk_no block)
 {
 	size_t lo = 0;
-	size_t hi = z->count;
+	size_t hi = count;
 
 	while (lo < hi) {
 		size_t mid = lo + (hi - lo) / 2;
 
-		if (z->ranges[mid].first + z->ranges[mid].count > block)
+		if (ranges[mid].first + ranges[mid].count > block)
 			hi = mid;
 		else
 			lo = mid + 1;
@@ -32,7 +32,7 @@ static size_t range_after(const struct zone *z, blk_no block)
 static int fixed(const struct zone *z, const char *what, uint32_t group,
 	blk_no first, blk_no count)
 {
-	size_t i = range_after(z, first);
+	size_t i = ext_range_after(z->ranges, z->count, first);
 
 	if (i == z->count || z->ranges[i].first >= first + count)
 		return 0;

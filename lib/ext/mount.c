@@ -1,0 +1,323 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * mount.c - mounting for reading.
+ *
+ *     superblock --> (journal --> overlay --> superblock again) --> layout
+ *          '-- damaged: a copy                                 --> cache
+ *
+ * The overlay is a device that shows replayed blocks in their places; from
+ * then on nobody knows that there was a journal.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "ext/mount_int.h"
+#include "jnl/sink.h"
+
+enum {
+	CACHE_BYTES = 64 << 20,
+	CACHE_BLOCKS_MIN = 64,
+	CACHE_BYTES_MIN = 1 << 20,
+	SPARE_SHARE = 50, /* one in as many clusters */
+	SPARE_MAX = 4096,
+	/* What has a name and cannot be read. */
+	UNREADABLE = EXT_INCOMPAT_COMPRESSION | EXT_INCOMPAT_DIRDATA,
+};
+
+/* ---- what all of a mount's files use ------------------------------------- */
+
+int ext_report(int err, const struct ext_damage *damage)
+{
+	bool told = err == -EUCLEAN || err == -EBADMSG || err == -EIO ||
+		    err == -EOPNOTSUPP;
+
+	if (told && damage->inode)
+		log_block(LOG_ERROR, "ext", damage->block, "inode %u: %s",
+			damage->inode, damage->why);
+	else if (told)
+		log_block(LOG_ERROR, "ext", damage->block, "%s", damage->why);
+	return err;
+}
+
+int ext_buf_get(const struct ext_mount *m, blk_no block,
+	const struct buf_check *check, struct buf **out,
+	struct ext_damage *damage)
+{
+	if (block >= m->ext.super.block_count)
+		return EXT_DAMAGED(damage, -EUCLEAN, block, 0,
+			"block beyond the end of the file system");
+	/* Stands unless the check, if it runs here, knows better. */
+	ext_damage_say(damage, block, 0, "cannot be read");
+	return cache_get(m->fs.cache, block, check, out);
+}
+
+/* ---- superblock ----------------------------------------------------------- */
+
+static int admit(const struct ext *fs, struct ext_damage *damage)
+{
+	uint32_t unreadable = fs->super.features.incompat & UNREADABLE;
+
+	if (ext_is_journal_dev(fs))
+		return EXT_DAMAGED(damage, -EOPNOTSUPP, LOG_NO_BLOCK, 0,
+			"a journal device, not a file system");
+	for (unsigned bit = 0; bit < 32; bit++)
+		if (unreadable & UINT32_C(1) << bit)
+			return EXT_DAMAGED(damage, -EOPNOTSUPP, LOG_NO_BLOCK, 0,
+				"feature %s cannot be read",
+				ext_feature_name(1, bit));
+	return 0;
+}
+
+static int super_primary(
+	const struct ext *fs, struct ext_super *out, struct ext_damage *damage)
+{
+	struct ext_disk_super raw;
+	int err = ext_super_read(fs->dev, &raw, damage);
+
+	if (!err)
+		err = ext_super_decode(&raw, out, damage);
+	if (!err)
+		err = ext_super_admit(out, fs->dev, damage);
+	return err;
+}
+
+static int super_load(struct ext *fs, const struct ext_mount_opts *opts,
+	struct ext_damage *damage)
+{
+	struct ext_damage first = {.block = LOG_NO_BLOCK};
+	int err;
+
+	if (opts->superblock)
+		return ext_backup_read(fs->dev, opts->superblock,
+			opts->superblock_bytes, &fs->super, damage);
+	err = super_primary(fs, &fs->super, &first);
+	if (err == -EUCLEAN || err == -EBADMSG || err == -EIO) {
+		if (!ext_backup_find(fs->dev, &fs->super, NULL)) {
+			log_block(LOG_WARN, "ext", fs->super.at,
+				"%s; using the copy in block %llu", first.why,
+				(unsigned long long)fs->super.at);
+			return 0;
+		}
+	}
+	if (err && damage)
+		*damage = first;
+	return err;
+}
+
+/* ---- journal --------------------------------------------------------------- */
+
+static int overlay_fill(const struct ext *fs, const struct ext_journal *j,
+	struct jnl_overlay *o, struct jnl_replay_result *log,
+	struct ext_damage *damage)
+{
+	blk_no blocks = blk_geom(fs->dev).bytes / fs->super.block_bytes;
+	int err = jnl_replay(&j->place, blocks, &jnl_overlay_ops, o, log);
+
+	if (err) {
+		ext_damage_say(damage, LOG_NO_BLOCK, 0, "journal: %s",
+			log->why[0] ? log->why : "cannot be read");
+		if (damage)
+			damage->outside = j->place.external;
+	}
+	return err;
+}
+
+static void replay_say(const struct jnl_replay_result *log)
+{
+	log_say(LOG_INFO, "ext",
+		"journal: %u transactions applied in memory (%llu blocks), "
+		"nothing written",
+		log->transactions, (unsigned long long)log->blocks);
+	if (log->fast_records)
+		log_say(LOG_WARN, "ext",
+			"journal: %u fast-commit records are not applied; the "
+			"newest changes are missing",
+			log->fast_records);
+	if (log->error)
+		log_say(LOG_WARN, "ext", "journal: was aborted with error %d",
+			log->error);
+}
+
+/* Put what the log holds over fs->dev. */
+static int replay_over(
+	struct ext *fs, const struct ext_journal *j, struct ext_damage *damage)
+{
+	struct jnl_replay_result log = {0};
+	struct jnl_overlay *o;
+	int err = jnl_overlay_open(fs->dev, fs->super.block_bytes, &o);
+
+	if (err)
+		return err;
+	err = overlay_fill(fs, j, o, &log, damage);
+	if (!err && log.transactions)
+		err = jnl_overlay_seal(o, &fs->dev);
+	if (err || !log.transactions)
+		jnl_overlay_close(o);
+	if (!err && (log.transactions || log.fast_records))
+		replay_say(&log);
+	return err;
+}
+
+/* The log may have held a newer superblock. */
+static int super_again(struct ext *fs, struct ext_damage *damage)
+{
+	struct ext_damage inner = {.block = LOG_NO_BLOCK};
+	struct ext_super after;
+	int err = super_primary(fs, &after, &inner);
+
+	if (err && fs->super.at != ext_super_block(&fs->super))
+		return 0;
+	if (!err && after.block_bytes != fs->super.block_bytes) {
+		ext_damage_say(&inner, LOG_NO_BLOCK, 0, "other block size");
+		err = -EUCLEAN;
+	}
+	if (err)
+		return EXT_DAMAGED(damage, err, LOG_NO_BLOCK, 0,
+			"superblock after replay: %.100s", inner.why);
+	if (fs->super.at == ext_super_block(&fs->super))
+		fs->super = after;
+	return 0;
+}
+
+/* Copies of the superblock do not know whether the journal is dirty. */
+static int bring_up_to_date(struct ext *fs, const struct ext_mount_opts *opts,
+	struct ext_damage *damage)
+{
+	const struct ext_features *f = &fs->super.features;
+	bool copy = fs->super.at != ext_super_block(&fs->super);
+	struct ext_journal j;
+	int err;
+
+	if (!(f->compat & EXT_COMPAT_HAS_JOURNAL) ||
+		!(copy || f->incompat & EXT_INCOMPAT_RECOVER))
+		return 0;
+	if (opts->no_replay) {
+		log_say(LOG_WARN, "ext", "journal: left out of account");
+		return 0;
+	}
+	err = ext_journal_find(fs, opts->journal, &j, damage);
+	if (err)
+		return err;
+	err = replay_over(fs, &j, damage);
+	ext_journal_drop(&j);
+	return err ? err : super_again(fs, damage);
+}
+
+/* ---- mounting --------------------------------------------------------------- */
+
+static int open_cache(struct ext_mount *m, uint64_t bytes)
+{
+	uint32_t block = m->ext.super.block_bytes;
+	struct cache_opts opts = {
+		.bytes = bytes ? bytes : CACHE_BYTES,
+		.block_bytes = block,
+	};
+
+	if (opts.bytes < (uint64_t)block * CACHE_BLOCKS_MIN)
+		opts.bytes = (uint64_t)block * CACHE_BLOCKS_MIN;
+	if (opts.bytes < CACHE_BYTES_MIN)
+		opts.bytes = CACHE_BYTES_MIN;
+	return cache_open(m->ext.dev, &opts, &m->fs.cache);
+}
+
+static int ext_unmount(struct vfs_fs *fs)
+{
+	struct ext_mount *m = ext_mount_of(fs);
+
+	if (fs->cache)
+		cache_close(fs->cache);
+	ext_layout_drop(&m->layout);
+	blk_close(m->ext.dev);
+	free(m);
+	return 0;
+}
+
+int ext_mount(struct blk_dev *dev, const struct ext_mount_opts *opts,
+	struct vfs_fs **out, struct ext_damage *damage)
+{
+	static const struct ext_mount_opts defaults;
+	struct ext_mount *m = calloc(1, sizeof(*m));
+	int err;
+
+	if (!m) {
+		blk_close(dev);
+		return -ENOMEM;
+	}
+	if (!opts)
+		opts = &defaults;
+	m->ext.dev = dev;
+	err = super_load(&m->ext, opts, damage);
+	if (!err)
+		err = admit(&m->ext, damage);
+	if (!err)
+		err = bring_up_to_date(&m->ext, opts, damage);
+	if (!err)
+		err = ext_layout_read(&m->ext, &m->layout);
+	if (!err)
+		err = open_cache(m, opts->cache_bytes);
+	if (err) {
+		(void)ext_unmount(&m->fs);
+		return err;
+	}
+	m->fs.ops = &ext_ops;
+	m->fs.root = EXT_INO_ROOT;
+	*out = &m->fs;
+	return 0;
+}
+
+/* ---- the whole ---------------------------------------------------------------- */
+
+/* The kernel keeps a part to itself where extents may have to be split. */
+static uint64_t spare_blocks(const struct ext_super *sb)
+{
+	uint64_t ratio = sb->cluster_bytes / sb->block_bytes;
+	uint64_t clusters = sb->block_count / ratio / SPARE_SHARE;
+
+	if (!(sb->features.incompat & EXT_INCOMPAT_EXTENTS))
+		return 0;
+	return (clusters < SPARE_MAX ? clusters : SPARE_MAX) * ratio;
+}
+
+static int ext_statfs(struct vfs_fs *fs, struct vfs_statfs *out)
+{
+	const struct ext_mount *m = ext_mount_of(fs);
+	const struct ext_super *sb = &m->ext.super;
+	uint64_t ratio = sb->cluster_bytes / sb->block_bytes;
+	uint64_t overhead = sb->overhead_clusters
+				    ? sb->overhead_clusters * ratio
+				    : m->layout.overhead_blocks;
+	uint64_t withheld = sb->reserved_blocks + spare_blocks(sb);
+	uint64_t uuid[2];
+	struct vfs_statfs s = {
+		.blocks = sb->block_count > overhead
+				  ? sb->block_count - overhead
+				  : 0,
+		.blocks_free = m->layout.free_blocks * ratio,
+		.inodes = sb->inode_count,
+		.inodes_free = m->layout.free_inodes,
+		.block_bytes = sb->block_bytes,
+		.name_bytes_max = VFS_NAME_MAX,
+	};
+
+	if (s.blocks_free > withheld)
+		s.blocks_available = s.blocks_free - withheld;
+	memcpy(uuid, sb->uuid, sizeof(uuid));
+	s.fsid = uuid[0] ^ uuid[1];
+	*out = s;
+	return 0;
+}
+
+const struct vfs_fs_ops ext_ops = {
+	.inode_bytes = sizeof(struct ext_node),
+	.inode_load = ext_inode_load,
+	.inode_drop = ext_inode_drop,
+	.lookup = ext_lookup,
+	.readdir = ext_readdir,
+	.readlink = ext_readlink,
+	.getxattr = ext_getxattr,
+	.listxattr = ext_listxattr,
+	.pread = ext_pread,
+	.seek = ext_seek,
+	.statfs = ext_statfs,
+	.unmount = ext_unmount,
+};

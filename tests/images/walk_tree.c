@@ -1,0 +1,709 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * walk_tree.c - everything that can be seen of a tree, one line a file.
+ *
+ *     walk_tree image FILE [option=value]...    through the library
+ *     walk_tree host DIR                        through system calls
+ *
+ * Both print the same for the same tree, so a judge compares two texts.  Lines
+ * are sorted by path:
+ *
+ *     path ino mode uid gid links size blocks device mtime ctime atime flags
+ *     [-> target] [name=value-hash]... [segments content-hash]
+ *
+ * Options: journal=FILE, superblock=N, no_replay=1, cache=BYTES, log=1,
+ * statfs=1 (one more line, first).
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/fs.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/statfs.h>
+#include <sys/sysmacros.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+#include <xxhash.h>
+
+#include "base/log.h"
+#include "blk/blk.h"
+#include "ext/ext.h"
+#include "vfs/vfs.h"
+
+enum { CHUNK = 1 << 18, LIST_MAX = 1 << 16, VALUE_MAX = 1 << 16 };
+
+/* ---- what a tree must answer ------------------------------------------------ */
+
+struct tree {
+	/* -errno each; @path is relative and terminated, "" the root. */
+	int (*attr)(struct tree *t, const char *path, struct vfs_attr *out);
+	int (*names)(struct tree *t, const char *path,
+		void (*add)(void *arg, const char *name, size_t bytes,
+			vfs_ino ino, unsigned type),
+		void *arg);
+	int (*target)(struct tree *t, const char *path, char *to, size_t bytes,
+		size_t *done);
+	int (*list)(struct tree *t, const char *path, char *to, size_t bytes,
+		size_t *done);
+	int (*value)(struct tree *t, const char *path, const char *name,
+		void *to, size_t bytes, size_t *done);
+	int (*open)(struct tree *t, const char *path);
+	int (*read)(struct tree *t, uint64_t offset, size_t bytes, void *to,
+		size_t *done);
+	int (*seek)(struct tree *t, uint64_t offset, bool data, uint64_t *out);
+	void (*close)(struct tree *t);
+	int (*space)(struct tree *t, struct vfs_statfs *out);
+
+	struct vfs *vfs;
+	struct vfs_file *file;
+	const char *host;
+	int fd;
+};
+
+static int failures;
+
+static void complain(const char *path, const char *what, int err)
+{
+	fprintf(stderr, "walk_tree: %s: %s: %s\n", path, what, strerror(-err));
+	printf("/%s !%s %s\n", path, what, strerrorname_np(-err));
+	failures++;
+}
+
+static void *must(void *p)
+{
+	if (!p)
+		abort();
+	return p;
+}
+
+/* ---- through the library ------------------------------------------------------ */
+
+static struct vfs_at at_of(const struct tree *t)
+{
+	return (struct vfs_at){.vfs = t->vfs};
+}
+
+static int lib_attr(struct tree *t, const char *path, struct vfs_attr *out)
+{
+	struct vfs_at at = at_of(t);
+
+	return vfs_stat(&at, *path ? path : "/", VFS_NOFOLLOW, out);
+}
+
+struct adding {
+	void (*add)(void *arg, const char *name, size_t bytes, vfs_ino ino,
+		unsigned type);
+	void *arg;
+	uint64_t cookie;
+	unsigned left; /* until the call is cut short */
+};
+
+static int add_entry(void *arg, const struct vfs_dirent *e)
+{
+	struct adding *a = arg;
+
+	if (e->cookie <= a->cookie)
+		abort();
+	a->cookie = e->cookie;
+	a->add(a->arg, e->name, e->name_bytes, e->ino, e->type);
+	return --a->left == 0;
+}
+
+/* In pieces of growing size, each gone on with by its cookie. */
+static int lib_names(struct tree *t, const char *path,
+	void (*add)(void *arg, const char *name, size_t bytes, vfs_ino ino,
+		unsigned type),
+	void *arg)
+{
+	struct vfs_at at = at_of(t);
+	struct adding a = {.add = add, .arg = arg};
+	struct vfs_file *dir;
+	unsigned piece = 1;
+	int err = vfs_file_open(&at, *path ? path : "/", VFS_NOFOLLOW, &dir);
+
+	while (!err) {
+		a.left = piece;
+		err = vfs_readdir(dir, a.cookie, add_entry, &a);
+		if (a.left)
+			break;
+		piece += piece / 3 + 1;
+	}
+	if (err != -ENOENT || piece > 1)
+		vfs_file_close(dir);
+	return err;
+}
+
+static int lib_target(
+	struct tree *t, const char *path, char *to, size_t bytes, size_t *done)
+{
+	struct vfs_at at = at_of(t);
+
+	return vfs_readlink(&at, path, to, bytes, done);
+}
+
+static int lib_list(
+	struct tree *t, const char *path, char *to, size_t bytes, size_t *done)
+{
+	struct vfs_at at = at_of(t);
+
+	return vfs_listxattr(
+		&at, *path ? path : "/", VFS_NOFOLLOW, to, bytes, done);
+}
+
+static int lib_value(struct tree *t, const char *path, const char *name,
+	void *to, size_t bytes, size_t *done)
+{
+	struct vfs_at at = at_of(t);
+
+	return vfs_getxattr(
+		&at, *path ? path : "/", VFS_NOFOLLOW, name, to, bytes, done);
+}
+
+static int lib_open(struct tree *t, const char *path)
+{
+	struct vfs_at at = at_of(t);
+
+	return vfs_file_open(&at, path, VFS_NOFOLLOW, &t->file);
+}
+
+static int lib_read(
+	struct tree *t, uint64_t offset, size_t bytes, void *to, size_t *done)
+{
+	return vfs_pread(t->file, offset, bytes, to, done);
+}
+
+static int lib_seek(struct tree *t, uint64_t offset, bool data, uint64_t *out)
+{
+	return vfs_seek(t->file, offset, data, out);
+}
+
+static void lib_close(struct tree *t)
+{
+	vfs_file_close(t->file);
+}
+
+static int lib_space(struct tree *t, struct vfs_statfs *out)
+{
+	struct vfs_at at = at_of(t);
+
+	return vfs_statfs(&at, "/", out);
+}
+
+static const struct tree lib_tree = {
+	.attr = lib_attr,
+	.names = lib_names,
+	.target = lib_target,
+	.list = lib_list,
+	.value = lib_value,
+	.open = lib_open,
+	.read = lib_read,
+	.seek = lib_seek,
+	.close = lib_close,
+	.space = lib_space,
+};
+
+/* ---- through system calls -------------------------------------------------------- */
+
+static const char *host_path(const struct tree *t, const char *path)
+{
+	static char full[2 * PATH_MAX];
+
+	snprintf(full, sizeof(full), "%s/%s", t->host, path);
+	return full;
+}
+
+static struct vfs_time host_time(struct statx_timestamp ts)
+{
+	return (struct vfs_time){
+		.seconds = ts.tv_sec, .nanoseconds = ts.tv_nsec};
+}
+
+static int host_attr(struct tree *t, const char *path, struct vfs_attr *out)
+{
+	struct statx st;
+	int flags = 0;
+	int fd;
+
+	if (statx(AT_FDCWD, host_path(t, path), AT_SYMLINK_NOFOLLOW,
+		    STATX_BASIC_STATS | STATX_BTIME, &st))
+		return -errno;
+	*out = (struct vfs_attr){
+		.ino = st.stx_ino,
+		.size = st.stx_size,
+		.blocks = st.stx_blocks,
+		.mode = st.stx_mode,
+		.uid = st.stx_uid,
+		.gid = st.stx_gid,
+		.link_count = st.stx_nlink,
+		.device_major = st.stx_rdev_major,
+		.device_minor = st.stx_rdev_minor,
+		.atime = host_time(st.stx_atime),
+		.mtime = host_time(st.stx_mtime),
+		.ctime = host_time(st.stx_ctime),
+		.crtime = host_time(st.stx_btime),
+	};
+	if (S_ISREG(st.stx_mode) || S_ISDIR(st.stx_mode)) {
+		fd = open(host_path(t, path), O_RDONLY | O_NOFOLLOW);
+		if (fd >= 0 && ioctl(fd, FS_IOC_GETFLAGS, &flags) == 0)
+			out->flags = (uint32_t)flags;
+		if (fd >= 0)
+			close(fd);
+	}
+	return 0;
+}
+
+static int host_names(struct tree *t, const char *path,
+	void (*add)(void *arg, const char *name, size_t bytes, vfs_ino ino,
+		unsigned type),
+	void *arg)
+{
+	DIR *dir = opendir(host_path(t, path));
+	struct dirent *e;
+	int err;
+
+	if (!dir)
+		return -errno;
+	errno = 0;
+	while ((e = readdir(dir)))
+		add(arg, e->d_name, strlen(e->d_name), e->d_ino, e->d_type);
+	err = -errno;
+	closedir(dir);
+	return err;
+}
+
+static int host_result(ssize_t n, size_t *done)
+{
+	if (n < 0)
+		return -errno;
+	*done = (size_t)n;
+	return 0;
+}
+
+static int host_target(
+	struct tree *t, const char *path, char *to, size_t bytes, size_t *done)
+{
+	return host_result(readlink(host_path(t, path), to, bytes), done);
+}
+
+static int host_list(
+	struct tree *t, const char *path, char *to, size_t bytes, size_t *done)
+{
+	return host_result(llistxattr(host_path(t, path), to, bytes), done);
+}
+
+static int host_value(struct tree *t, const char *path, const char *name,
+	void *to, size_t bytes, size_t *done)
+{
+	return host_result(
+		lgetxattr(host_path(t, path), name, to, bytes), done);
+}
+
+static int host_open(struct tree *t, const char *path)
+{
+	t->fd = open(host_path(t, path), O_RDONLY | O_NOFOLLOW);
+	return t->fd < 0 ? -errno : 0;
+}
+
+static int host_read(
+	struct tree *t, uint64_t offset, size_t bytes, void *to, size_t *done)
+{
+	return host_result(pread(t->fd, to, bytes, (off_t)offset), done);
+}
+
+static int host_seek(struct tree *t, uint64_t offset, bool data, uint64_t *out)
+{
+	off_t at = lseek(t->fd, (off_t)offset, data ? SEEK_DATA : SEEK_HOLE);
+
+	if (at < 0)
+		return -errno;
+	*out = (uint64_t)at;
+	return 0;
+}
+
+static void host_close(struct tree *t)
+{
+	close(t->fd);
+}
+
+static int host_space(struct tree *t, struct vfs_statfs *out)
+{
+	struct statfs st;
+
+	if (statfs(t->host, &st))
+		return -errno;
+	*out = (struct vfs_statfs){
+		.blocks = st.f_blocks,
+		.blocks_free = st.f_bfree,
+		.blocks_available = st.f_bavail,
+		.inodes = st.f_files,
+		.inodes_free = st.f_ffree,
+		.block_bytes = (uint32_t)st.f_bsize,
+		.name_bytes_max = (uint32_t)st.f_namelen,
+	};
+	memcpy(&out->fsid, &st.f_fsid, sizeof(out->fsid));
+	return 0;
+}
+
+static const struct tree host_tree = {
+	.attr = host_attr,
+	.names = host_names,
+	.target = host_target,
+	.list = host_list,
+	.value = host_value,
+	.open = host_open,
+	.read = host_read,
+	.seek = host_seek,
+	.close = host_close,
+	.space = host_space,
+};
+
+/* ---- printing ---------------------------------------------------------------------- */
+
+static void print_escaped(const char *text)
+{
+	for (; *text; text++) {
+		unsigned char c = (unsigned char)*text;
+
+		if (c <= ' ' || c == '%' || c == '=' || c >= 0x7f)
+			printf("%%%02x", c);
+		else
+			putchar(c);
+	}
+}
+
+static void print_time(struct vfs_time t)
+{
+	printf(" %lld.%09u", (long long)t.seconds, t.nanoseconds);
+}
+
+static void print_attr(const struct vfs_attr *a)
+{
+	bool dir = S_ISDIR(a->mode);
+
+	printf(" %llu %06o %u %u %u", (unsigned long long)a->ino, a->mode,
+		a->uid, a->gid, a->link_count);
+	printf(" %llu %llu %u:%u", (unsigned long long)a->size,
+		(unsigned long long)a->blocks, a->device_major,
+		a->device_minor);
+	print_time(a->mtime);
+	print_time(a->ctime);
+	print_time(a->atime);
+	print_time(a->crtime);
+	printf(" %x", S_ISREG(a->mode) || dir ? a->flags : 0);
+}
+
+static void print_target(struct tree *t, const char *path)
+{
+	char target[PATH_MAX];
+	size_t done = 0;
+	int err = t->target(t, path, target, sizeof(target) - 1, &done);
+
+	if (err) {
+		printf(" ->!%s", strerrorname_np(-err));
+		return;
+	}
+	target[done] = '\0';
+	printf(" ->");
+	print_escaped(target);
+}
+
+static int text_order(const void *a, const void *b)
+{
+	return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+static void print_value(struct tree *t, const char *path, const char *name)
+{
+	static char value[VALUE_MAX];
+	size_t asked = 0;
+	size_t done = 0;
+	int err = t->value(t, path, name, NULL, 0, &asked);
+
+	if (!err)
+		err = t->value(t, path, name, value, sizeof(value), &done);
+	putchar(' ');
+	print_escaped(name);
+	if (err)
+		printf("=!%s", strerrorname_np(-err));
+	else
+		printf("=%zu:%zu:%016llx", asked, done,
+			(unsigned long long)XXH3_64bits(value, done));
+}
+
+static void print_xattrs(struct tree *t, const char *path)
+{
+	static char list[LIST_MAX];
+	static char *names[LIST_MAX / 2];
+	size_t count = 0;
+	size_t done = 0;
+	int err = t->list(t, path, list, sizeof(list), &done);
+
+	if (err) {
+		printf(" xattrs!%s", strerrorname_np(-err));
+		return;
+	}
+	for (char *p = list; p < list + done; p += strlen(p) + 1)
+		names[count++] = p;
+	qsort(names, count, sizeof(names[0]), text_order);
+	for (size_t i = 0; i < count; i++)
+		print_value(t, path, names[i]);
+}
+
+/* Data as "from-to,"; the end of the file ends the last. */
+static int print_segments(struct tree *t)
+{
+	uint64_t from = 0;
+	uint64_t to = 0;
+	int err;
+
+	putchar(' ');
+	while (!(err = t->seek(t, to, true, &from)) &&
+		!(err = t->seek(t, from, false, &to)))
+		printf("%llu-%llu,", (unsigned long long)from,
+			(unsigned long long)to);
+	return err == -ENXIO ? 0 : err;
+}
+
+/* Only what seek calls data, so that terabytes of hole cost nothing; in pieces
+ * that do not keep to blocks. */
+static int print_hash(struct tree *t)
+{
+	static char chunk[CHUNK];
+	XXH3_state_t *state = must(XXH3_createState());
+	uint64_t at = 0;
+	uint64_t end = 0;
+	size_t piece = 1000;
+	int err = 0;
+
+	XXH3_64bits_reset(state);
+	for (;;) {
+		size_t done = 0;
+
+		if (at >= end) {
+			err = t->seek(t, at, true, &at);
+			if (!err)
+				err = t->seek(t, at, false, &end);
+			if (err)
+				break;
+		}
+		if (piece > end - at)
+			piece = (size_t)(end - at);
+		err = t->read(t, at, piece, chunk, &done);
+		if (err || done == 0)
+			break;
+		XXH3_64bits_update(state, chunk, done);
+		at += done;
+		piece = CHUNK;
+	}
+	printf(" %016llx", (unsigned long long)XXH3_64bits_digest(state));
+	XXH3_freeState(state);
+	return err == -ENXIO ? 0 : err;
+}
+
+static void print_contents(struct tree *t, const char *path)
+{
+	int err = t->open(t, path);
+
+	if (err) {
+		printf(" open!%s", strerrorname_np(-err));
+		return;
+	}
+	err = print_segments(t);
+	if (err)
+		printf(" seek!%s", strerrorname_np(-err));
+	err = print_hash(t);
+	if (err)
+		printf(" read!%s", strerrorname_np(-err));
+	t->close(t);
+}
+
+/* ---- walking ------------------------------------------------------------------------- */
+
+struct names {
+	char **list;
+	size_t count;
+	size_t room;
+};
+
+static void names_add(
+	void *arg, const char *name, size_t bytes, vfs_ino ino, unsigned type)
+{
+	struct names *n = arg;
+	char *line = must(malloc(bytes + 64));
+
+	/* The number and type follow the terminated name. */
+	memcpy(line, name, bytes);
+	line[bytes] = '\0';
+	snprintf(
+		line + bytes + 1, 63, "%llu %u", (unsigned long long)ino, type);
+	if (n->count == n->room) {
+		n->room = n->room ? n->room * 2 : 64;
+		n->list = must(
+			reallocarray(n->list, n->room, sizeof(n->list[0])));
+	}
+	n->list[n->count++] = line;
+}
+
+static void walk(struct tree *t, const char *path);
+
+static bool is_dots(const char *name)
+{
+	return strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
+}
+
+static void walk_names(struct tree *t, const char *path)
+{
+	struct names n = {0};
+	int err = t->names(t, path, names_add, &n);
+
+	if (err)
+		complain(path, "readdir", err);
+	if (n.count)
+		qsort(n.list, n.count, sizeof(n.list[0]), text_order);
+	for (size_t i = 0; i < n.count; i++) {
+		char *name = n.list[i];
+		char *child = must(malloc(strlen(path) + strlen(name) + 2));
+
+		sprintf(child, "%s%s%s", path, *path ? "/" : "", name);
+		printf("/");
+		print_escaped(child);
+		/* Types of dots are known without the disk's. */
+		printf(" entry %s\n",
+			is_dots(name) ? "" : name + strlen(name) + 1);
+		if (!is_dots(name))
+			walk(t, child);
+		free(child);
+		free(name);
+	}
+	free(n.list);
+}
+
+static void walk(struct tree *t, const char *path)
+{
+	struct vfs_attr a;
+	int err = t->attr(t, path, &a);
+
+	if (err) {
+		complain(path, "stat", err);
+		return;
+	}
+	printf("/");
+	print_escaped(path);
+	print_attr(&a);
+	if (S_ISLNK(a.mode))
+		print_target(t, path);
+	print_xattrs(t, path);
+	if (S_ISREG(a.mode))
+		print_contents(t, path);
+	putchar('\n');
+	if (S_ISDIR(a.mode))
+		walk_names(t, path);
+}
+
+static void print_space(struct tree *t)
+{
+	struct vfs_statfs s;
+	int err = t->space(t, &s);
+
+	if (err)
+		complain("", "statfs", err);
+	else
+		printf("statfs %llu %llu %llu %llu %llu %u %u %016llx\n",
+			(unsigned long long)s.blocks,
+			(unsigned long long)s.blocks_free,
+			(unsigned long long)s.blocks_available,
+			(unsigned long long)s.inodes,
+			(unsigned long long)s.inodes_free, s.block_bytes,
+			s.name_bytes_max, (unsigned long long)s.fsid);
+}
+
+/* ---- the command ------------------------------------------------------------------------ */
+
+static void to_stderr(void *arg, const struct log_record *r)
+{
+	(void)arg;
+	if (r->block != LOG_NO_BLOCK)
+		fprintf(stderr, "%s: block %llu: %s\n", r->module,
+			(unsigned long long)r->block, r->text);
+	else
+		fprintf(stderr, "%s: %s\n", r->module, r->text);
+}
+
+struct options {
+	struct ext_mount_opts mount;
+	bool statfs;
+};
+
+static void option(struct options *o, const char *text)
+{
+	const char *value = strchr(text, '=');
+	unsigned long long number = value ? strtoull(value + 1, NULL, 0) : 0;
+	char why[256];
+
+	if (strncmp(text, "journal=", 8) == 0) {
+		if (blk_open_file(
+			    text + 8, 0, why, sizeof(why), &o->mount.journal))
+			fprintf(stderr, "walk_tree: %s\n", why);
+	} else if (strncmp(text, "superblock=", 11) == 0) {
+		o->mount.superblock = number;
+	} else if (strncmp(text, "no_replay=", 10) == 0) {
+		o->mount.no_replay = number;
+	} else if (strncmp(text, "cache=", 6) == 0) {
+		o->mount.cache_bytes = number;
+	} else if (strncmp(text, "log=", 4) == 0) {
+		log_to(to_stderr, NULL);
+	} else if (strncmp(text, "statfs=", 7) == 0) {
+		o->statfs = number;
+	}
+}
+
+static int image_open(struct tree *t, const char *image, struct options *o)
+{
+	struct ext_damage damage = {0};
+	struct vfs_opts opts = {0};
+	struct blk_dev *dev;
+	struct vfs_fs *fs;
+	char why[256] = "";
+	int err = blk_open_file(image, 0, why, sizeof(why), &dev);
+
+	if (err) {
+		fprintf(stderr, "walk_tree: %s: %s\n", image, why);
+		return err;
+	}
+	err = ext_mount(dev, &o->mount, &fs, &damage);
+	if (err) {
+		fprintf(stderr, "walk_tree: %s: %s\n", image, damage.why);
+		return err;
+	}
+	err = vfs_open(&opts, &t->vfs);
+	return err ? err : vfs_mount(t->vfs, "/", fs);
+}
+
+int main(int argc, char **argv)
+{
+	struct options o = {0};
+	struct tree t;
+
+	if (argc < 3)
+		return 2;
+	for (int i = 3; i < argc; i++)
+		option(&o, argv[i]);
+	if (strcmp(argv[1], "host") == 0) {
+		t = host_tree;
+		t.host = argv[2];
+	} else {
+		t = lib_tree;
+		if (image_open(&t, argv[2], &o))
+			return 2;
+	}
+	if (o.statfs)
+		print_space(&t);
+	walk(&t, "");
+	if (t.vfs && vfs_close(t.vfs))
+		return 2;
+	blk_close(o.mount.journal);
+	return failures ? 1 : 0;
+}

@@ -146,7 +146,7 @@ static void source_give(void *arg, void *const *items, uint32_t count)
 static const struct stock_source arena_source = {
 	.take = source_take, .give = source_give};
 
-/* ---- life ----------------------------------------------------------------*/
+/* ---- life --------------------------------------------------------------- */
 
 /* Map the memfd at an address that is aligned to a chunk. */
 static int map_memory(struct arena *a)
@@ -251,7 +251,7 @@ uint64_t arena_piece_count(const struct arena *a)
 	return a->bytes / a->piece_bytes;
 }
 
-/* ---- pieces and runs ------------------------------------------------------*/
+/* ---- pieces and runs ---------------------------------------------------- */
 
 void *arena_piece_get(struct arena *a, bool urgent)
 {
@@ -296,7 +296,7 @@ void arena_run_put(struct arena *a, void *run, int order)
 	mtx_unlock(&a->pieces.source_lock);
 }
 
-/* ---- observation ----------------------------------------------------------*/
+/* ---- observation -------------------------------------------------------- */
 
 uint64_t arena_free_pieces(struct arena *a)
 {

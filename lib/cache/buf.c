@@ -19,7 +19,7 @@
 
 _Thread_local uint32_t cache_ops_open;
 
-/* ---- pins ------------------------------------------------------------------ */
+/* ---- pins --------------------------------------------------------------- */
 
 /* Acquire pairs with the release of whoever published the buffer, or made it
  * alive again after all (evict.c). */
@@ -81,7 +81,7 @@ static void mark_seen(struct buf *b, uint32_t flags)
 			&b->flags, BUF_SEEN, memory_order_relaxed);
 }
 
-/* ---- reading ----------------------------------------------------------------- */
+/* ---- reading ------------------------------------------------------------ */
 
 int buf_check_run(const struct buf *b, const struct buf_check *check)
 {
@@ -143,7 +143,7 @@ static int read_now(struct buf *b, const struct buf_check *check)
 	return err;
 }
 
-/* ---- finding ------------------------------------------------------------------ */
+/* ---- finding ------------------------------------------------------------ */
 
 struct buf *cache_peek_rcu(struct cache *c, blk_no block)
 {
@@ -294,7 +294,7 @@ int cache_get_new(struct cache *c, blk_no block, struct buf **out)
 	return err;
 }
 
-/* ---- forgetting ----------------------------------------------------------------- */
+/* ---- forgetting --------------------------------------------------------- */
 
 /* Make @b, hashed and under its bucket's lock, die: 0, -EBUSY, or -EAGAIN if
  * only the cache itself is busy with it. */

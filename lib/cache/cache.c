@@ -10,7 +10,9 @@
 #include "cache/cache_int.h"
 #include "sync/futex.h"
 
-enum { LOW_MAX = 2048, KEEP_MAX = 256 };
+enum { LOW_MAX = 2048, KEEP_MAX = 256, CLIENT_MAX = 4096 };
+
+#define ARENA_MAX (UINT64_C(1) << 43) /* page numbers are 32 bits long */
 
 static struct lock_class shard_class = {
 	.name = "cache.dirty", .rank = RANK_CACHE};
@@ -48,6 +50,8 @@ static int check_opts(struct blk_geom geom, const struct cache_opts *opts)
 	if (block < geom.sector_bytes)
 		return -EINVAL;
 	if (opts->bytes < (uint64_t)block * 64 || opts->bytes < (1 << 20))
+		return -EINVAL;
+	if (opts->bytes > ARENA_MAX || opts->client_bytes > CLIENT_MAX)
 		return -EINVAL;
 	return 0;
 }
@@ -204,6 +208,7 @@ void cache_close(struct cache *c)
 	cache_wait_for_prefetches(c);
 	wb_stop(c);
 	evict_stop(c);
+	staging_free(atomic_load(&c->spare_staging));
 	close_memory(c);
 	free(c);
 }

@@ -19,8 +19,8 @@
  *   C3  Memory that a read section can still reach is not reused before the
  *       section ends.
  *   C4  The arena never grows; pins, copies and dirty blocks included.
- *       Beside it: struct buf for each block ever cached at once, and at
- *       most 4 MiB for each thread that writes back.
+ *       Beside it: a struct buf for each block it can hold, and at most 4
+ *       MiB for each thread that is writing back, and for the next one.
  *   C5  A write-back works from a private copy taken under the buffer's lock,
  *       so nobody who edits a block waits for the device.
  *   C6  A block's check runs once, after it was read and before anybody
@@ -60,11 +60,11 @@ typedef uint64_t blk_no; /* a device block, in units of the block size */
 struct cache;
 
 struct cache_opts {
-	uint64_t bytes;        /* of the arena; at least 64 blocks and 1 MiB */
+	uint64_t bytes;        /* of the arena; 64 blocks and 1 MiB to 8 TiB */
 	uint32_t block_bytes;  /* power of two, 1 KiB to 64 KiB */
-	uint32_t client_bytes; /* room beside each buffer for its user */
-	uint32_t dirty_ms;     /* age at which buf_dirty() goes home; 0: 5000 */
-	uint32_t patience_ms;  /* until -ENOMEM while all is pinned; 0: 1000 */
+	uint32_t client_bytes; /* for the user, beside each buffer; <= 4096 */
+	uint32_t dirty_ms;     /* age at which dirty goes home; 0: 5000 */
+	uint32_t patience_ms;  /* until -ENOMEM when all is pinned; 0: 1000 */
 };
 
 /*
@@ -110,7 +110,7 @@ struct blk_dev *cache_dev(struct cache *c);
 /* How many block-sized pieces the whole arena holds. */
 uint64_t cache_capacity_blocks(const struct cache *c);
 
-/* ---- finding ----------------------------------------------------------- */
+/* ---- finding ------------------------------------------------------------ */
 
 /*
  * The cached buffer of @block, valid until the read section ends, or NULL.
@@ -149,7 +149,7 @@ void cache_prefetch(struct cache *c, blk_no start, uint32_t count,
  */
 MUST_USE int cache_forget(struct cache *c, blk_no block);
 
-/* ---- changing ---------------------------------------------------------- */
+/* ---- changing ----------------------------------------------------------- */
 
 /*
  * The caller changed @b (pinned, under b->lock) and it must reach home by
@@ -171,7 +171,7 @@ MUST_USE int cache_sync(struct cache *c);
 MUST_USE int cache_write(struct cache *c, struct buf **bufs, int *results,
 	uint32_t count, bool (*want)(struct buf *b, void *arg), void *arg);
 
-/* ---- memory for copies ------------------------------------------------- */
+/* ---- memory for copies -------------------------------------------------- */
 
 /*
  * Set @blocks block-sized pieces aside for cache_copy_alloc(); waits for
@@ -188,7 +188,7 @@ void cache_unreserve(struct cache *c, uint64_t blocks);
 void *cache_copy_alloc(struct cache *c);
 void cache_copy_free(struct cache *c, void *copy);
 
-/* ---- operations -------------------------------------------------------- */
+/* ---- operations --------------------------------------------------------- */
 
 /*
  * The journal marks threads that have an operation open, so that reads of the

@@ -81,11 +81,11 @@ struct evict {
 	LINE_ALIGNED _Atomic uint32_t kicked; /* futex: 1 there is work */
 	_Atomic uint32_t news;                /* futex: cuts a nap short */
 	_Atomic uint32_t rounds;              /* futex: that have ended */
-	_Atomic uint32_t barren;  /* of these, in a row: nothing was clean */
-	_Atomic uint32_t pinned;  /* ... nor will be by write-back */
-	_Atomic uint32_t waiters; /* threads that wait for memory */
+	_Atomic uint64_t barren_since; /* ns; nothing was clean; 0: some */
+	_Atomic uint64_t pinned_since; /* ... nor will be by write-back */
+	_Atomic uint32_t waiters;      /* threads that wait for memory */
 	_Atomic bool stop;
-	uint32_t patience; /* [const] fruitless rounds until -ENOMEM */
+	uint64_t patience_ns;           /* [const] until -ENOMEM */
 	void (*on_pressure)(void *arg); /* [const] while the thread runs */
 	void *on_pressure_arg;          /* [const] likewise */
 	uint64_t hand;                  /* [owner] the next buffer to look at */
@@ -143,6 +143,9 @@ struct cache {
 	struct evict evict;
 	struct writeback wb;
 
+	/* The means of a large cache_write(), from one to the next; or NULL. */
+	_Atomic(struct staging *) spare_staging;
+
 	/* Waits for holds and write-backs to end; seldom anybody does. */
 	LINE_ALIGNED _Atomic uint32_t hold_waiters;
 	_Atomic uint32_t hold_seq;    /* futex */
@@ -168,7 +171,7 @@ void cache_wait_for_prefetches(struct cache *c);
 MUST_USE int cache_thread_start(
 	struct cache *c, void *(*body)(void *arg), pthread_t *out);
 
-/* ---- hash.c -------------------------------------------------------------- */
+/* ---- hash.c ------------------------------------------------------------- */
 
 MUST_USE int hash_init(struct hash *h, uint64_t entries);
 void hash_fini(struct hash *h);
@@ -183,7 +186,7 @@ struct buf *hash_find(const struct hash *h, blk_no block);
 void hash_insert(struct hash *h, struct buf *b);
 void hash_remove(struct hash *h, struct buf *b);
 
-/* ---- frame.c: struct buf with its memory ----------------------------------- */
+/* ---- frame.c: struct buf with its memory -------------------------------- */
 
 MUST_USE int frames_init(struct cache *c);
 void frames_fini(struct cache *c);
@@ -201,7 +204,7 @@ MUST_USE int frame_get(
 void frame_put(struct cache *c, struct buf *b);
 void frame_put_many(struct cache *c, struct buf **bufs, uint32_t count);
 
-/* ---- buf.c ---------------------------------------------------------------- */
+/* ---- buf.c -------------------------------------------------------------- */
 
 /* Add @unit to the pins of @b unless it is dying. */
 bool buf_pin_try(struct buf *b, int32_t unit);
@@ -216,7 +219,7 @@ void buf_read_end(struct buf *b, int err);
 /* 0, or what @check says of @b's contents. */
 int buf_check_run(const struct buf *b, const struct buf_check *check);
 
-/* ---- evict.c -------------------------------------------------------------- */
+/* ---- evict.c ------------------------------------------------------------ */
 
 void evict_init(struct cache *c, uint32_t patience_ms);
 
@@ -237,18 +240,22 @@ MUST_USE int evict_piece_get(struct cache *c, void **out);
 /* @b, dying, is to be freed after a grace period. */
 void evict_later(struct cache *c, struct buf *b);
 
-/* ---- write.c: private copies to the device ------------------------------------ */
+/* ---- write.c: private copies to the device ------------------------------ */
 
 struct write_pick {
 	bool (*want)(struct buf *b, void *arg); /* NULL: all */
 	void *arg;
 };
 
+struct staging;
+
+void staging_free(struct staging *s);
+
 /* As cache_write(), with room for all results. */
 MUST_USE int write_bufs(struct cache *c, struct buf **bufs, int *results,
 	uint32_t count, const struct write_pick *pick);
 
-/* ---- writeback.c ---------------------------------------------------------- */
+/* ---- writeback.c -------------------------------------------------------- */
 
 void wb_init(struct cache *c, uint32_t dirty_ms);
 
@@ -262,7 +269,7 @@ void wb_kick(struct cache *c);
 /* Under b->lock: take @b off its dirty list, if it is on one. */
 void wb_unlist(struct buf *b);
 
-/* ---- copies.c --------------------------------------------------------------- */
+/* ---- copies.c ----------------------------------------------------------- */
 
 MUST_USE int copies_init(struct cache *c);
 void copies_fini(struct cache *c);

@@ -9,11 +9,13 @@
  *
  * Threads that find nothing free wait for rounds to end.  A round that frees
  * nothing says why: something dirty or in flight will be clean in a while, or
- * all is pinned.  Pins are often short, so a waiter gives up only after many
- * such rounds in a row.
+ * all is pinned.  Pins are often short, so a waiter gives up only after some
+ * time of such rounds in a row.  Between them the thread naps, for as long as
+ * the round took at least.
  */
 #include <errno.h>
 #include <pthread.h>
+#include <time.h>
 
 #include "base/assert.h"
 #include "base/cpu.h"
@@ -24,9 +26,12 @@
 enum {
 	BATCH = 512,      /* buffers to one grace period */
 	LIMBO_BATCH = 32, /* forgotten on one CPU that wake the thread */
-	NAP_NS = 2000000, /* between fruitless rounds */
+	HOPE_ROUNDS = 3,  /* fruitless ones that a waiter sees at least */
 	PATIENCE_MS = 1000,
+	NAP_NS_MIN = 2000000, /* after a fruitless round */
+	NAP_NS_MAX = 100000000,
 	NS_PER_MS = 1000000,
+	NS_PER_S = 1000000000,
 };
 
 struct round {
@@ -36,9 +41,18 @@ struct round {
 	uint32_t evicted; /* of count: those that were not forgotten */
 	bool busy;        /* something may be evicted before long */
 	bool stuck;       /* the round before freed nothing */
+	uint64_t ended_ns;
 };
 
-/* ---- picking ----------------------------------------------------------------- */
+static uint64_t clock_ns(void)
+{
+	struct timespec now;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec;
+}
+
+/* ---- picking ------------------------------------------------------------ */
 
 static void take_limbo(struct cache *c, struct round *r)
 {
@@ -150,7 +164,7 @@ static void sweep(struct cache *c, struct round *r)
 	}
 }
 
-/* ---- rounds -------------------------------------------------------------------- */
+/* ---- rounds ------------------------------------------------------------- */
 
 static bool someone_waits(const struct cache *c)
 {
@@ -171,18 +185,23 @@ static uint32_t wanted(struct cache *c, bool stuck)
 	return want < BATCH ? (uint32_t)want : BATCH;
 }
 
-static void count_rounds(struct evict *e, const struct round *r)
+/* Keep the time since when rounds have been of a kind; 0: the last was not. */
+static void note_since(_Atomic uint64_t *since, bool such, uint64_t now)
+{
+	if (!such)
+		atomic_store(since, 0);
+	else if (atomic_load(since) == 0)
+		atomic_store(since, now);
+}
+
+static void end_round(struct evict *e, struct round *r)
 {
 	bool barren = r->count == 0;
 
-	if (barren)
-		atomic_fetch_add(&e->barren, 1);
-	else
-		atomic_store(&e->barren, 0);
-	if (barren && !r->busy)
-		atomic_fetch_add(&e->pinned, 1);
-	else
-		atomic_store(&e->pinned, 0);
+	r->stuck = barren;
+	r->ended_ns = clock_ns();
+	note_since(&e->barren_since, barren, r->ended_ns);
+	note_since(&e->pinned_since, barren && !r->busy, r->ended_ns);
 	atomic_fetch_add(&e->rounds, 1);
 	if (atomic_load(&e->waiters) > 0)
 		futex_wake_all(&e->rounds);
@@ -204,14 +223,24 @@ static void run_round(struct cache *c, struct round *r)
 		atomic_fetch_add_explicit(&cache_shard_here(c)->evicted,
 			r->evicted, memory_order_relaxed);
 	}
-	r->stuck = r->count == 0;
-	count_rounds(&c->evict, r);
+	end_round(&c->evict, r);
 }
 
 static bool work_left(struct cache *c)
 {
 	return someone_waits(c) || limbo_count(c) >= LIMBO_BATCH ||
 	       arena_free_pieces(&c->arena) < c->evict.high;
+}
+
+/* Longer if nobody waits: what is pinned may stay so for long. */
+static void nap(struct cache *c, uint32_t news, uint64_t round_ns)
+{
+	uint64_t ns = round_ns > NAP_NS_MIN ? round_ns : NAP_NS_MIN;
+
+	if (!someone_waits(c))
+		ns *= 16;
+	(void)futex_wait(
+		&c->evict.news, news, ns < NAP_NS_MAX ? ns : NAP_NS_MAX);
 }
 
 /* Rounds until enough is free, or nothing more can be done for now. */
@@ -221,7 +250,8 @@ static void work(struct cache *c, struct round *r)
 
 	r->stuck = false;
 	while (work_left(c) && !atomic_load(&e->stop)) {
-		uint32_t seen = atomic_load(&e->news);
+		uint32_t news = atomic_load(&e->news);
+		uint64_t began = clock_ns();
 
 		run_round(c, r);
 		if (r->count < r->want && e->on_pressure != NULL)
@@ -230,7 +260,7 @@ static void work(struct cache *c, struct round *r)
 			continue;
 		if (r->want > 0 && r->busy)
 			wb_kick(c);
-		(void)futex_wait(&e->news, seen, NAP_NS);
+		nap(c, news, r->ended_ns - began);
 		if (!someone_waits(c))
 			break;
 	}
@@ -238,7 +268,7 @@ static void work(struct cache *c, struct round *r)
 
 static void *evict_main(void *arg)
 {
-	static _Thread_local struct round r;
+	struct round r;
 	struct cache *c = arg;
 	struct evict *e = &c->evict;
 
@@ -259,12 +289,16 @@ void evict_kick(struct cache *c)
 		futex_wake(&e->kicked, 1);
 }
 
+static void cut_nap(struct evict *e)
+{
+	atomic_fetch_add(&e->news, 1);
+	futex_wake(&e->news, 1);
+}
+
 void evict_news(struct cache *c)
 {
-	if (!someone_waits(c))
-		return;
-	atomic_fetch_add(&c->evict.news, 1);
-	futex_wake(&c->evict.news, 1);
+	if (someone_waits(c))
+		cut_nap(&c->evict);
 }
 
 void evict_later(struct cache *c, struct buf *b)
@@ -281,32 +315,43 @@ void evict_later(struct cache *c, struct buf *b)
 		evict_kick(c);
 }
 
-/* ---- waiting for memory ---------------------------------------------------------- */
+/* ---- waiting for memory ------------------------------------------------- */
 
-static bool is_hopeless(const struct evict *e, uint32_t since, bool in_op)
+/* A thread that waits for memory. */
+struct waiter {
+	bool in_op; /* takes clean memory only */
+	uint32_t round;
+	uint64_t since_ns;
+};
+
+static bool is_hopeless(struct evict *e, const struct waiter *w)
 {
-	uint32_t limit = e->patience;
-	uint32_t fruitless = atomic_load(in_op ? &e->barren : &e->pinned);
+	uint64_t fruitless =
+		atomic_load(w->in_op ? &e->barren_since : &e->pinned_since);
+	uint64_t since = fruitless > w->since_ns ? fruitless : w->since_ns;
 
-	return fruitless >= limit && atomic_load(&e->rounds) - since >= limit;
+	return fruitless != 0 && clock_ns() - since >= e->patience_ns &&
+	       atomic_load(&e->rounds) - w->round >= HOPE_ROUNDS;
 }
 
+/* The thread runs rounds as long as anybody waits: one kick will do. */
 static void *wait_for_piece(struct cache *c, bool in_op)
 {
 	struct evict *e = &c->evict;
-	uint32_t since = atomic_load(&e->rounds);
+	struct waiter w = {in_op, atomic_load(&e->rounds), clock_ns()};
 	void *piece;
 
 	atomic_fetch_add_explicit(
 		&cache_shard_here(c)->memory_waits, 1, memory_order_relaxed);
 	atomic_fetch_add(&e->waiters, 1);
+	evict_kick(c);
+	cut_nap(e);
 	for (;;) {
 		uint32_t seen = atomic_load(&e->rounds);
 
 		piece = arena_piece_get(&c->arena, in_op);
-		if (piece != NULL || is_hopeless(e, since, in_op))
+		if (piece != NULL || is_hopeless(e, &w))
 			break;
-		evict_kick(c);
 		(void)futex_wait(&e->rounds, seen, FUTEX_FOREVER);
 	}
 	atomic_fetch_sub(&e->waiters, 1);
@@ -326,18 +371,19 @@ int evict_piece_get(struct cache *c, void **out)
 	return 0;
 }
 
-/* ---- life -------------------------------------------------------------------------- */
+/* ---- life --------------------------------------------------------------- */
 
 void evict_init(struct cache *c, uint32_t patience_ms)
 {
-	uint32_t ms = patience_ms != 0 ? patience_ms : PATIENCE_MS;
+	uint64_t ms = patience_ms != 0 ? patience_ms : PATIENCE_MS;
 
-	c->evict.patience = ms / (NAP_NS / NS_PER_MS) + 1;
+	c->evict.patience_ns = ms * NS_PER_MS;
 }
 
 int evict_start(struct cache *c)
 {
 	atomic_store(&c->evict.stop, false);
+	atomic_store(&c->evict.kicked, 1); /* somebody may wait already */
 	return cache_thread_start(c, evict_main, &c->evict.thread);
 }
 
@@ -345,6 +391,7 @@ void evict_stop(struct cache *c)
 {
 	atomic_store(&c->evict.stop, true);
 	evict_kick(c);
+	cut_nap(&c->evict);
 	(void)pthread_join(c->evict.thread, NULL);
 }
 

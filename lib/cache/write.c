@@ -23,21 +23,28 @@
 enum {
 	STAGING_BYTES = 4 << 20, /* private copies of one writer */
 	BATCH_BLOCKS = 1024,
+	SMALL_BLOCKS = 32, /* writes that get memory just for themselves */
+	DATA_ALIGN = 4096, /* direct I/O needs no copy of its own then */
 };
 
-/* One writer's means; freed as one piece of memory each. */
+/* A writer's memory.  Large ones are kept, because giving such memory back
+ * to the kernel costs every CPU. */
+struct staging {
+	uint32_t most; /* blocks in a batch */
+	unsigned char *data;
+	struct blk_io *ios;
+	struct iovec *iov;
+};
+
 struct writer {
 	struct cache *cache;
 	const struct write_pick *pick;
-	unsigned char *staging;
-	struct blk_io *ios;
-	struct iovec *iov;
-	uint32_t most; /* blocks in a batch */
+	struct staging *staging;
 	uint32_t io_count;
 	uint32_t copied; /* blocks in staging */
 };
 
-/* ---- claims ------------------------------------------------------------------ */
+/* ---- claims ------------------------------------------------------------- */
 
 static void claim(struct buf *b)
 {
@@ -62,29 +69,29 @@ static void unclaim(struct buf *b)
 	cache_hold_ended(b->cache);
 }
 
-/* ---- one batch ----------------------------------------------------------------- */
+/* ---- one batch ---------------------------------------------------------- */
 
 /* Append the copy of @b to the last request, or begin one. */
 static void add_copy(struct writer *w, const struct buf *b)
 {
 	struct cache *c = w->cache;
 	uint64_t offset = b->block << c->block_shift;
-	void *to = w->staging + ((size_t)w->copied++ << c->block_shift);
-	struct blk_io *io = &w->ios[w->io_count];
+	void *to = w->staging->data + ((size_t)w->copied++ << c->block_shift);
+	struct blk_io *io = &w->staging->ios[w->io_count];
+	struct iovec *iov = &w->staging->iov[w->io_count];
 
 	memcpy(to, b->data, c->block_bytes);
 	if (w->io_count > 0 && io[-1].offset + io[-1].bytes == offset) {
 		io[-1].bytes += c->block_bytes;
-		w->iov[w->io_count - 1].iov_len += c->block_bytes;
+		iov[-1].iov_len += c->block_bytes;
 		return;
 	}
-	w->iov[w->io_count] =
-		(struct iovec){.iov_base = to, .iov_len = c->block_bytes};
+	*iov = (struct iovec){.iov_base = to, .iov_len = c->block_bytes};
 	*io = (struct blk_io){
 		.op = BLK_WRITE,
 		.offset = offset,
 		.bytes = c->block_bytes,
-		.iov = &w->iov[w->io_count],
+		.iov = iov,
 		.iov_count = 1,
 	};
 	w->io_count++;
@@ -132,7 +139,7 @@ static void finish(struct buf *b, int err)
 static void finish_all(
 	struct writer *w, struct buf **bufs, int *results, uint32_t count)
 {
-	const struct blk_io *io = w->ios;
+	const struct blk_io *io = w->staging->ios;
 
 	for (uint32_t i = 0; i < count; i++) {
 		uint64_t offset = bufs[i]->block << w->cache->block_shift;
@@ -156,40 +163,69 @@ static int write_batch(
 	for (uint32_t i = 0; i < count; i++)
 		results[i] = take(w, bufs[i]) ? 0 : 1;
 	if (w->io_count > 0)
-		err = blk_run(w->cache->dev, w->ios, w->io_count);
+		err = blk_run(w->cache->dev, w->staging->ios, w->io_count);
 	finish_all(w, bufs, results, count);
 	return err;
 }
 
-/* ---- all batches --------------------------------------------------------------- */
+/* ---- all batches -------------------------------------------------------- */
 
-/* Memory for up to @count blocks at a time; less when there is little. */
-static int writer_init(struct writer *w, uint32_t count)
+void staging_free(struct staging *s)
 {
-	uint32_t block = w->cache->block_bytes;
-	uint32_t most = STAGING_BYTES / block;
-
-	most = most < BATCH_BLOCKS ? most : BATCH_BLOCKS;
-	most = most < count ? most : count;
-	for (; most > 0; most /= 2) {
-		w->staging = malloc((size_t)most * block);
-		w->ios = calloc(most, sizeof(*w->ios));
-		w->iov = calloc(most, sizeof(*w->iov));
-		w->most = most;
-		if (w->staging != NULL && w->ios != NULL && w->iov != NULL)
-			return 0;
-		free(w->staging);
-		free(w->ios);
-		free(w->iov);
-	}
-	return -ENOMEM;
+	if (s == NULL)
+		return;
+	free(s->data);
+	free(s->ios);
+	free(s->iov);
+	free(s);
 }
 
-static void writer_fini(struct writer *w)
+static struct staging *staging_new(uint32_t block_bytes, uint32_t most)
 {
-	free(w->staging);
-	free(w->ios);
-	free(w->iov);
+	size_t bytes = (size_t)most * block_bytes;
+	struct staging *s = calloc(1, sizeof(*s));
+
+	if (s == NULL)
+		return NULL;
+	s->most = most;
+	s->data = aligned_alloc(
+		DATA_ALIGN, (bytes + DATA_ALIGN - 1) / DATA_ALIGN * DATA_ALIGN);
+	s->ios = calloc(most, sizeof(*s->ios));
+	s->iov = calloc(most, sizeof(*s->iov));
+	if (s->data == NULL || s->ios == NULL || s->iov == NULL) {
+		staging_free(s);
+		return NULL;
+	}
+	return s;
+}
+
+static uint32_t staging_most(const struct cache *c)
+{
+	uint32_t most = STAGING_BYTES / c->block_bytes;
+
+	return most < BATCH_BLOCKS ? most : BATCH_BLOCKS;
+}
+
+/* Memory for up to @count blocks at a time; less when there is little. */
+static struct staging *staging_get(struct cache *c, uint32_t count)
+{
+	struct staging *s = NULL;
+	uint32_t most = count;
+
+	if (count > SMALL_BLOCKS) {
+		s = atomic_exchange(&c->spare_staging, NULL);
+		most = staging_most(c);
+	}
+	for (; s == NULL && most > 0; most /= 2)
+		s = staging_new(c->block_bytes, most);
+	return s;
+}
+
+static void staging_put(struct cache *c, struct staging *s)
+{
+	if (s->most == staging_most(c))
+		s = atomic_exchange(&c->spare_staging, s);
+	staging_free(s);
 }
 
 static int by_block(const void *a, const void *b)
@@ -206,7 +242,7 @@ static uint32_t batch_length(
 {
 	uint32_t n = 1;
 
-	while (n < count && n < w->most && bufs[n] != bufs[n - 1])
+	while (n < count && n < w->staging->most && bufs[n] != bufs[n - 1])
 		n++;
 	return n;
 }
@@ -216,25 +252,26 @@ int write_bufs(struct cache *c, struct buf **bufs, int *results, uint32_t count,
 {
 	struct writer w = {.cache = c, .pick = pick};
 	int first = 0;
-	int err;
 
 	if (count == 0)
 		return 0;
 	rank_assert_below(RANK_BUF);
-	err = writer_init(&w, count);
-	if (err != 0) {
+	w.staging = staging_get(c, count);
+	if (w.staging == NULL) {
 		for (uint32_t i = 0; i < count; i++)
-			results[i] = err;
-		return err;
+			results[i] = -ENOMEM;
+		return -ENOMEM;
 	}
 	qsort(bufs, count, sizeof(struct buf *), by_block);
 	for (uint32_t i = 0, n; i < count; i += n) {
+		int err;
+
 		n = batch_length(&w, bufs + i, count - i);
 		err = write_batch(&w, bufs + i, results + i, n);
 		if (first == 0)
 			first = err;
 	}
-	writer_fini(&w);
+	staging_put(c, w.staging);
 	return first;
 }
 

@@ -33,7 +33,7 @@ static bool gen_before(uint32_t a, uint32_t b)
 	return (int32_t)(a - b) < 0;
 }
 
-/* ---- lists ------------------------------------------------------------------- */
+/* ---- lists -------------------------------------------------------------- */
 
 static struct cache_shard *shard_of(const struct buf *b)
 {
@@ -160,7 +160,7 @@ void buf_dirty(struct buf *b)
 		change_again(b);
 }
 
-/* ---- carrying out an order ------------------------------------------------------ */
+/* ---- carrying out an order ---------------------------------------------- */
 
 struct hand {
 	struct buf *bufs[HAND_MAX];
@@ -245,7 +245,7 @@ static void write_older(struct cache *c, uint32_t target, struct hand *h)
 	}
 }
 
-/* ---- the thread ------------------------------------------------------------------- */
+/* ---- the thread --------------------------------------------------------- */
 
 static void kick(struct writeback *wb)
 {
@@ -301,7 +301,7 @@ static void carry_out(struct cache *c, struct hand *h)
 
 static void *wb_main(void *arg)
 {
-	static _Thread_local struct hand h;
+	struct hand h;
 	struct cache *c = arg;
 	struct writeback *wb = &c->wb;
 	uint64_t wait_ns = (uint64_t)wb->tick_ms * NS_PER_MS;
@@ -339,7 +339,7 @@ int cache_sync(struct cache *c)
 	return err;
 }
 
-/* ---- life ---------------------------------------------------------------------------- */
+/* ---- life --------------------------------------------------------------- */
 
 void wb_init(struct cache *c, uint32_t dirty_ms)
 {

@@ -25,20 +25,23 @@ struct gate {
 	int most[2];   /* ever inside at once */
 	int passed[2]; /* requests that are over */
 	int error[2];  /* what requests get while it is set */
+	blk_no only;   /* whose requests stop; all if beyond the device */
 	char bytes[GATE_BLOCKS * GATE_BLOCK];
 };
 
-static inline int gate_pass(struct gate *g, enum gate_side side, void *to,
-	const void *from, size_t n)
+static inline int gate_pass(struct gate *g, enum gate_side side,
+	uint64_t offset, size_t n, void *to, const void *from)
 {
+	bool stops;
 	int err;
 
 	pthread_mutex_lock(&g->lock);
+	stops = g->only >= GATE_BLOCKS || offset / GATE_BLOCK == g->only;
 	g->inside[side]++;
 	if (g->inside[side] > g->most[side])
 		g->most[side] = g->inside[side];
 	pthread_cond_broadcast(&g->moved);
-	while (g->closed[side])
+	while (stops && g->closed[side])
 		pthread_cond_wait(&g->moved, &g->lock);
 	err = g->error[side];
 	if (err == 0)
@@ -53,7 +56,7 @@ static inline int gate_pread(void *arg, uint64_t offset, size_t n, void *data)
 {
 	struct gate *g = arg;
 
-	return gate_pass(g, GATE_READ, data, g->bytes + offset, n);
+	return gate_pass(g, GATE_READ, offset, n, data, g->bytes + offset);
 }
 
 static inline int gate_pwrite(
@@ -61,7 +64,7 @@ static inline int gate_pwrite(
 {
 	struct gate *g = arg;
 
-	return gate_pass(g, GATE_WRITE, g->bytes + offset, data, n);
+	return gate_pass(g, GATE_WRITE, offset, n, g->bytes + offset, data);
 }
 
 static inline void gate_set(
@@ -109,6 +112,7 @@ static inline struct gate *gate_open(void)
 	pthread_cond_init(&g->moved, NULL);
 	for (blk_no n = 0; n < GATE_BLOCKS; n++)
 		kit_fill(g->bytes + n * GATE_BLOCK, GATE_BLOCK, n, 1);
+	g->only = GATE_BLOCKS;
 	g->kit.block_bytes = GATE_BLOCK;
 	g->kit.blocks = GATE_BLOCKS;
 	assert_int_equal(blk_open_caller(&ops, g, geom, &g->kit.dev), 0);
@@ -124,7 +128,7 @@ static inline void gate_close(struct gate *g)
 	test_free(g);
 }
 
-/* ---- a call in a thread of its own ----------------------------------------- */
+/* ---- a call in a thread of its own -------------------------------------- */
 
 struct call {
 	struct gate *gate;

@@ -7,7 +7,7 @@
 #include "base/cpu.h"
 #include "cache/arena.h"
 
-/* ---- stocks --------------------------------------------------------------- */
+/* ---- stocks ------------------------------------------------------------- */
 
 static _Thread_local uint32_t pretend_cpu;
 
@@ -139,7 +139,7 @@ static void test_cache_stock_never_misses_what_must_be_there(void **state)
 	cpu_override(NULL, 0);
 }
 
-/* ---- pieces ---------------------------------------------------------------- */
+/* ---- pieces ------------------------------------------------------------- */
 
 static void open_arena(struct arena *a, uint64_t bytes, uint32_t piece)
 {
@@ -229,7 +229,7 @@ static void test_cache_arena_tells_when_it_runs_low(void **state)
 	arena_close(&a);
 }
 
-/* ---- fragments -------------------------------------------------------------- */
+/* ---- fragments ---------------------------------------------------------- */
 
 enum { PAGES = 256, PAGE_ORDER = 2 };
 

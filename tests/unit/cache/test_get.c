@@ -24,6 +24,8 @@ static void test_cache_open_bad_options_einval(void **state)
 		{.bytes = 1 << 20, .block_bytes = 0},
 		{.bytes = (1 << 20) - 1, .block_bytes = 4096},
 		{.bytes = 4128768, .block_bytes = 65536},
+		{.bytes = UINT64_C(1) << 44, .block_bytes = 4096},
+		{.bytes = 1 << 20, .block_bytes = 4096, .client_bytes = 5000},
 	};
 	struct cache *c = NULL;
 	struct blk_dev *dev;

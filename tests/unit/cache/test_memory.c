@@ -46,7 +46,7 @@ static void open_impatient(struct kit *k)
 	kit_open_with(k, &opts, 200);
 }
 
-/* ---- eviction ---------------------------------------------------------------- */
+/* ---- eviction ----------------------------------------------------------- */
 
 /* C4 */
 static void test_cache_memory_is_bounded_for_each_size(void **state)
@@ -149,7 +149,7 @@ static void test_cache_hot_blocks_survive_a_scan(void **state)
 	kit_close(&k);
 }
 
-/* ---- waiting ------------------------------------------------------------------- */
+/* ---- waiting ------------------------------------------------------------ */
 
 static void test_cache_all_pinned_enomem_until_a_put(void **state)
 {
@@ -246,7 +246,7 @@ static void test_cache_broken_device_enomem_then_recovers(void **state)
 	kit_close(&k);
 }
 
-/* ---- reservations ----------------------------------------------------------------- */
+/* ---- reservations ------------------------------------------------------- */
 
 static void test_cache_reserved_copies_never_fail(void **state)
 {
@@ -397,7 +397,7 @@ static void test_cache_reserved_copies_never_fail_any_thread(void **state)
 	cpu_override(NULL, 0);
 }
 
-/* ---- fragments ---------------------------------------------------------------------- */
+/* ---- fragments ---------------------------------------------------------- */
 
 /* Large blocks when only single pages are free: all through views. */
 static void test_cache_large_blocks_work_in_fragments(void **state)

@@ -32,6 +32,13 @@ static int call_write(struct call *call)
 		call->gate->kit.cache, &call->buf, NULL, 1, NULL, NULL);
 }
 
+static void start_write(struct call *call, struct gate *g, struct buf *b)
+{
+	*call = (struct call){.gate = g, .fn = call_write, .buf = b};
+	assert_int_equal(
+		pthread_create(&call->thread, NULL, call_main, call), 0);
+}
+
 static bool is_cached(struct gate *g, blk_no block)
 {
 	bool cached;
@@ -58,7 +65,7 @@ static void await_pins(struct gate *g, blk_no block, int32_t pins)
 	}
 }
 
-/* ---- reading ----------------------------------------------------------------- */
+/* ---- reading ------------------------------------------------------------ */
 
 enum { GETTERS = 4 };
 
@@ -190,7 +197,7 @@ static void test_cache_close_waits_for_a_prefetch(void **state)
 	test_free(g);
 }
 
-/* ---- forgetting ------------------------------------------------------------------ */
+/* ---- forgetting --------------------------------------------------------- */
 
 static void test_cache_forget_while_another_reads_is_busy(void **state)
 {
@@ -259,9 +266,7 @@ static void test_cache_forget_waits_for_a_write_then_is_busy(void **state)
 
 	(void)state;
 	gate_set(g, GATE_WRITE, true, 0);
-	write = (struct call){.gate = g, .fn = call_write, .buf = b};
-	assert_int_equal(
-		pthread_create(&write.thread, NULL, call_main, &write), 0);
+	start_write(&write, g, b);
 	gate_await(g, GATE_WRITE);
 	call_start(&forget, g, call_forget, 7);
 	assert_true(call_waits(&forget));
@@ -272,7 +277,7 @@ static void test_cache_forget_waits_for_a_write_then_is_busy(void **state)
 	gate_close(g);
 }
 
-/* ---- writing --------------------------------------------------------------------- */
+/* ---- writing ------------------------------------------------------------ */
 
 /* C5 */
 static void test_cache_change_during_write_back_is_not_lost(void **state)
@@ -311,9 +316,7 @@ static void test_cache_writes_of_one_block_never_overlap(void **state)
 	call_start(&sync, g, call_sync, 0);
 	gate_await(g, GATE_WRITE);
 	kit_change(&g->kit, b, 3);
-	write = (struct call){.gate = g, .fn = call_write, .buf = b};
-	assert_int_equal(
-		pthread_create(&write.thread, NULL, call_main, &write), 0);
+	start_write(&write, g, b);
 	assert_true(call_waits(&write));
 	gate_set(g, GATE_WRITE, false, 0);
 	assert_int_equal(call_join(&sync), 0);
@@ -335,9 +338,7 @@ static void test_cache_sync_waits_for_a_write_in_flight(void **state)
 	(void)state;
 	kit_change(&g->kit, b, 2);
 	gate_set(g, GATE_WRITE, true, 0);
-	write = (struct call){.gate = g, .fn = call_write, .buf = b};
-	assert_int_equal(
-		pthread_create(&write.thread, NULL, call_main, &write), 0);
+	start_write(&write, g, b);
 	gate_await(g, GATE_WRITE);
 	call_start(&sync, g, call_sync, 0);
 	assert_true(call_waits(&sync));
@@ -373,7 +374,81 @@ static void test_cache_sync_error_is_told_to_all_who_wait(void **state)
 	gate_close(g);
 }
 
-/* ---- memory ------------------------------------------------------------------------ */
+/*
+ * The write-back thread has blocks 3 and 7 in hand and waits for another's
+ * write of 3; meanwhile 7 is written home and gets dirty anew.
+ */
+static void test_cache_dirty_anew_while_in_hand_is_listed_once(void **state)
+{
+	struct gate *g = gate_open();
+	struct buf *low = kit_get(&g->kit, 3);
+	struct buf *high = kit_get(&g->kit, 7);
+	struct call write;
+	struct call sync;
+
+	(void)state;
+	kit_change(&g->kit, low, 2);
+	kit_change(&g->kit, high, 2);
+	g->only = 3;
+	gate_set(g, GATE_WRITE, true, 0);
+	start_write(&write, g, low);
+	gate_await(g, GATE_WRITE);
+	call_start(&sync, g, call_sync, 0);
+	assert_true(call_waits(&sync));
+	assert_int_equal(
+		cache_write(g->kit.cache, &high, NULL, 1, NULL, NULL), 0);
+	kit_change(&g->kit, high, 3);
+	gate_set(g, GATE_WRITE, false, -EIO);
+	assert_int_equal(call_join(&write), -EIO);
+	assert_int_equal(call_join(&sync), -EIO);
+	gate_set(g, GATE_WRITE, false, 0);
+	cache_assert(g->kit.cache);
+	assert_int_equal(cache_sync(g->kit.cache), 0);
+	assert_int_equal(kit_read_raw(&g->kit, 3), 2);
+	assert_int_equal(kit_read_raw(&g->kit, 7), 3);
+	buf_put(low);
+	buf_put(high);
+	gate_close(g);
+}
+
+static uint32_t first_cpu(void)
+{
+	return 0;
+}
+
+/* What is dirty again does not stand in the way of what is older. */
+static void test_cache_sync_writes_what_is_behind_a_change(void **state)
+{
+	struct call first;
+	struct call second;
+	struct gate *g;
+	struct buf *again;
+	struct buf *older;
+
+	(void)state;
+	cpu_override(first_cpu, 1);
+	g = gate_open();
+	again = kit_get(&g->kit, 7);
+	older = kit_get(&g->kit, 3);
+	kit_change(&g->kit, again, 2);
+	gate_set(g, GATE_WRITE, true, 0);
+	call_start(&first, g, call_sync, 0);
+	gate_await(g, GATE_WRITE);
+	kit_change(&g->kit, older, 2);
+	call_start(&second, g, call_sync, 0);
+	assert_true(call_waits(&second));
+	kit_change(&g->kit, again, 3);
+	gate_set(g, GATE_WRITE, false, 0);
+	assert_int_equal(call_join(&first), 0);
+	assert_int_equal(call_join(&second), 0);
+	assert_int_equal(kit_read_raw(&g->kit, 3), 2);
+	buf_put(again);
+	buf_put(older);
+	gate_close(g);
+	cpu_override(NULL, 0);
+}
+
+/* ---- memory ------------------------------------------------------------- */
 
 static int call_get_many(struct call *call)
 {
@@ -464,6 +539,10 @@ int main(void)
 		cmocka_unit_test(test_cache_writes_of_one_block_never_overlap),
 		cmocka_unit_test(test_cache_sync_waits_for_a_write_in_flight),
 		cmocka_unit_test(test_cache_sync_error_is_told_to_all_who_wait),
+		cmocka_unit_test(
+			test_cache_dirty_anew_while_in_hand_is_listed_once),
+		cmocka_unit_test(
+			test_cache_sync_writes_what_is_behind_a_change),
 		cmocka_unit_test(test_cache_section_keeps_what_it_found),
 		cmocka_unit_test(test_cache_pressure_makes_owners_let_go),
 	};

@@ -122,7 +122,8 @@ MUST_USE int blk_open_file(const char *path, unsigned flags, char *who,
 MUST_USE int blk_open_mem(uint64_t bytes, struct blk_dev **out);
 
 /* A caller's own device.  Each call waits and returns 0 or -errno, all of it
- * or an error; flush and discard may be NULL.  @close may be NULL. */
+ * or an error; flush and discard may be NULL.  @close may be NULL; it is called
+ * by blk_close() only. */
 struct blk_caller_ops {
 	int (*pread)(void *arg, uint64_t offset, size_t bytes, void *data);
 	int (*pwrite)(
@@ -135,7 +136,8 @@ struct blk_caller_ops {
 MUST_USE int blk_open_caller(const struct blk_caller_ops *ops, void *arg,
 	struct blk_geom geom, struct blk_dev **out);
 
-/* The part of @below from @offset on; @below is owned by the result. */
+/* The part of @below from @offset on; @below is owned by the result, and stays
+ * the caller's on failure. */
 MUST_USE int blk_open_range(struct blk_dev *below, uint64_t offset,
 	uint64_t bytes, struct blk_dev **out);
 

@@ -2,7 +2,8 @@
 /*
  * layers.h - devices that wrap another: statistics, faults, power cuts.
  *
- * Each layer owns the device below it and passes on what it does not change.
+ * Each layer owns the device below it, once it exists, and passes on what it
+ * does not change.
  * All are in the library for good: users count their I/O with the same layer
  * that the benchmarks read.
  */

@@ -185,6 +185,128 @@ static void test_blk_geometry_is_checked(void **state)
 	blk_close(NULL);
 }
 
+/* ---- ranges ------------------------------------------------------------ */
+
+static void test_range_is_a_window(void **state)
+{
+	struct blk_dev *dev = mem_open();
+	struct blk_dev *range = NULL;
+	uint8_t data[SECTOR];
+
+	(void)state;
+	memset(data, 9, sizeof(data));
+	assert_int_equal(blk_write(dev, 5 * SECTOR, SECTOR, data), 0);
+	assert_int_equal(
+		blk_open_range(dev, SECTOR + 1, SECTOR, &range), -EINVAL);
+	assert_int_equal(blk_open_range(dev, SECTOR, 1, &range), -EINVAL);
+	assert_int_equal(
+		blk_open_range(dev, SECTOR, DEV_BYTES, &range), -EINVAL);
+	assert_int_equal(
+		blk_open_range(dev, UINT64_MAX - SECTOR + 1, SECTOR, &range),
+		-EINVAL);
+	assert_null(range);
+	assert_int_equal(
+		blk_open_range(dev, 4 * SECTOR, 2 * SECTOR, &range), 0);
+	assert_int_equal(blk_geom(range).bytes, 2 * SECTOR);
+	memset(data, 0, sizeof(data));
+	assert_int_equal(blk_read(range, SECTOR, SECTOR, data), 0);
+	assert_int_equal(data[0], 9);
+	assert_int_equal(blk_read(range, 2 * SECTOR, SECTOR, data), -EINVAL);
+	assert_int_equal(blk_discard(range, 0, 3 * SECTOR), -EINVAL);
+	assert_int_equal(blk_flush(range), 0);
+	blk_close(range);
+}
+
+/* ---- a caller's own ---------------------------------------------------- */
+
+struct own {
+	int answer;
+	unsigned reads;
+	unsigned flushes;
+	unsigned closes;
+};
+
+static int own_pread(void *arg, uint64_t offset, size_t bytes, void *data)
+{
+	struct own *own = arg;
+
+	assert_int_equal((offset | bytes) % SECTOR, 0);
+	memset(data, 3, bytes);
+	own->reads++;
+	return own->answer;
+}
+
+static int own_flush(void *arg)
+{
+	struct own *own = arg;
+
+	own->flushes++;
+	return own->answer;
+}
+
+static void own_close(void *arg)
+{
+	struct own *own = arg;
+
+	own->closes++;
+}
+
+static void test_caller_errors_are_errnos(void **state)
+{
+	const struct blk_caller_ops ops = {
+		.pread = own_pread, .flush = own_flush, .close = own_close};
+	struct blk_geom geom = {DEV_BYTES, SECTOR, .read_only = false};
+	struct own own = {.answer = 0};
+	struct blk_dev *dev = NULL;
+
+	(void)state;
+	assert_int_equal(blk_open_caller(&ops, &own, geom, &dev), -EINVAL);
+	geom.read_only = true;
+	assert_int_equal(blk_open_caller(&ops, &own, geom, &dev), 0);
+	assert_int_equal(blk_read(dev, 0, SECTOR, block), 0);
+	assert_int_equal(block[0], 3);
+	own.answer = -ENODEV;
+	assert_int_equal(blk_read(dev, 0, SECTOR, block), -ENODEV);
+	own.answer = 17; /* no errno */
+	assert_int_equal(blk_read(dev, 0, SECTOR, block), -EIO);
+	assert_int_equal(own.reads, 3);
+	assert_int_equal(blk_write(dev, 0, SECTOR, block), -EROFS);
+	blk_close(dev);
+	assert_int_equal(own.closes, 1);
+
+	geom.sector_bytes = 1000;
+	assert_int_equal(blk_open_caller(&ops, &own, geom, &dev), -EINVAL);
+	assert_int_equal(own.closes, 1);
+}
+
+static int own_pwrite(
+	void *arg, uint64_t offset, size_t bytes, const void *data)
+{
+	(void)data;
+	return own_pread(arg, offset, bytes, block);
+}
+
+static void test_caller_flush_error_is_final(void **state)
+{
+	const struct blk_caller_ops ops = {
+		.pread = own_pread, .pwrite = own_pwrite, .flush = own_flush};
+	const struct blk_geom geom = {DEV_BYTES, SECTOR, .read_only = false};
+	struct own own = {.answer = 0};
+	struct blk_dev *dev = NULL;
+
+	(void)state;
+	assert_int_equal(blk_open_caller(&ops, &own, geom, &dev), 0);
+	assert_int_equal(blk_discard(dev, 0, SECTOR), 0); /* none: nothing */
+	assert_int_equal(blk_flush(dev), 0);
+	own.answer = -ENOSPC;
+	assert_int_equal(blk_flush(dev), -ENOSPC);
+	own.answer = 0;
+	assert_int_equal(blk_flush(dev), -ENOSPC);
+	assert_int_equal(own.flushes, 2);
+	assert_int_equal(blk_write(dev, 0, SECTOR, block), 0);
+	blk_close(dev);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -195,6 +317,9 @@ int main(void)
 		cmocka_unit_test(test_blk_submit_completes_once_with_result),
 		cmocka_unit_test(test_blk_failed_flush_is_final),
 		cmocka_unit_test(test_blk_geometry_is_checked),
+		cmocka_unit_test(test_range_is_a_window),
+		cmocka_unit_test(test_caller_errors_are_errnos),
+		cmocka_unit_test(test_caller_flush_error_is_final),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

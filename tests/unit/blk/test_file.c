@@ -212,19 +212,30 @@ static void errand_done(struct blk_io *io)
 	futex_wake_all(&e->done);
 }
 
-static void *errand_submit(void *arg)
+static void errand_begin(struct errand *e, uint64_t offset)
 {
-	struct errand *e = arg;
-
 	e->iov = (struct iovec){e->data, sizeof(e->data)};
 	e->io = (struct blk_io){.op = BLK_READ,
-		.offset = UINT64_C(64) * 4096,
+		.offset = offset,
 		.bytes = sizeof(e->data),
 		.iov = &e->iov,
 		.iov_count = 1,
 		.done = errand_done,
 		.owner = e};
+	atomic_store(&e->done, 0);
 	blk_submit(e->dev, &e->io);
+}
+
+static int errand_wait(struct errand *e)
+{
+	while (atomic_load(&e->done) == 0)
+		(void)futex_wait(&e->done, 0, FUTEX_FOREVER);
+	return e->io.result;
+}
+
+static void *errand_submit(void *arg)
+{
+	errand_begin(arg, UINT64_C(64) * 4096);
 	return NULL;
 }
 
@@ -247,38 +258,49 @@ static void test_file_submitter_may_exit(void **state)
 		}
 		for (unsigned i = 0; i < ARRAY_COUNT(errands); i++)
 			assert_int_equal(pthread_join(threads[i], NULL), 0);
-		for (unsigned i = 0; i < ARRAY_COUNT(errands); i++) {
-			while (atomic_load(&errands[i].done) == 0)
-				(void)futex_wait(
-					&errands[i].done, 0, FUTEX_FOREVER);
-			assert_int_equal(errands[i].io.result, 0);
-		}
+		for (unsigned i = 0; i < ARRAY_COUNT(errands); i++)
+			assert_int_equal(errand_wait(&errands[i]), 0);
 		blk_close(dev);
 	}
 }
 
 /* ---- a medium that ends early ------------------------------------------ */
 
+static void expect_cut(struct blk_dev *dev, uint64_t step)
+{
+	static struct pages p;
+
+	pages_ask(&p, BLK_READ);
+	for (unsigned i = 0; i < BATCH; i++)
+		p.ios[i].offset = step * i;
+	/* In the middle of the fifth. */
+	assert_int_equal(truncate(image, (off_t)(4 * step + 512)), 0);
+	assert_int_equal(blk_run(dev, p.ios, BATCH), -EIO);
+	for (unsigned i = 0; i < BATCH; i++)
+		assert_int_equal(p.ios[i].result, i < 4 ? 0 : -EIO);
+	assert_int_equal(truncate(image, DEV_BYTES), 0);
+	assert_int_equal(blk_run(dev, p.ios, BATCH), 0);
+}
+
 static void test_file_cut_short_fails_what_lies_beyond(void **state)
 {
 	static const unsigned flags[] = {0, BLK_OPEN_NO_URING, BLK_OPEN_DIRECT};
-	static struct pages p;
+	static struct errand e;
 
 	(void)state;
 	for (unsigned f = 0; f < ARRAY_COUNT(flags); f++) {
-		struct blk_dev *dev = image_open(flags[f]);
-
-		/* In the middle of the fifth; neighbours, to be joined. */
-		assert_int_equal(truncate(image, 4 * 4096 + 512), 0);
-		pages_ask(&p, BLK_READ);
-		for (unsigned i = 0; i < BATCH; i++)
-			p.ios[i].offset = UINT64_C(4096) * i;
-		assert_int_equal(blk_run(dev, p.ios, BATCH), -EIO);
-		for (unsigned i = 0; i < BATCH; i++)
-			assert_int_equal(p.ios[i].result, i < 4 ? 0 : -EIO);
+		e.dev = image_open(flags[f]);
+		expect_cut(e.dev, 4096); /* neighbours, joined to one call */
+		expect_cut(e.dev, 8192);
+		assert_int_equal(truncate(image, 512), 0);
+		errand_begin(&e, 0);
+		assert_int_equal(errand_wait(&e), -EIO);
+		errand_begin(&e, 4096);
+		assert_int_equal(errand_wait(&e), -EIO);
 		assert_int_equal(truncate(image, DEV_BYTES), 0);
-		assert_int_equal(blk_run(dev, p.ios, BATCH), 0);
-		blk_close(dev);
+		errand_begin(&e, 0);
+		assert_int_equal(errand_wait(&e), 0);
+		blk_close(e.dev);
 	}
 }
 
@@ -327,10 +349,8 @@ static void forbidden_body(void)
 	dev = image_open(BLK_OPEN_WRITE);
 	pages_round_trip(dev, 120);
 	e.dev = dev;
-	(void)errand_submit(&e);
-	while (atomic_load(&e.done) == 0)
-		(void)futex_wait(&e.done, 0, FUTEX_FOREVER);
-	if (e.io.result != 0 || !file_of(dev)->no_ring)
+	errand_begin(&e, 0);
+	if (errand_wait(&e) != 0 || !file_of(dev)->no_ring)
 		_exit(4);
 	blk_close(dev);
 }

@@ -223,6 +223,22 @@ static void test_file_with_mounted_partition_is_refused(void **state)
 	loop_close(&l);
 }
 
+/* Two requests that are not neighbours: with rings, one ring. */
+static void pair_read(struct blk_dev *dev)
+{
+	_Alignas(4096) static uint8_t data[2][4096];
+	struct iovec iov[2] = {{data[0], 4096}, {data[1], 4096}};
+	struct blk_io ios[2];
+
+	for (unsigned i = 0; i < 2; i++)
+		ios[i] = (struct blk_io){.op = BLK_READ,
+			.offset = UINT64_C(65536) * i,
+			.bytes = 4096,
+			.iov = &iov[i],
+			.iov_count = 1};
+	assert_int_equal(blk_run(dev, ios, 2), 0);
+}
+
 static void round_trip(struct blk_dev *dev)
 {
 	_Alignas(4096) static uint8_t data[65536];
@@ -244,6 +260,7 @@ static void round_trip(struct blk_dev *dev)
 		assert_int_equal(back[i], 0);
 	assert_memory_equal(data + 12288, back + 12288, sizeof(data) - 12288);
 	assert_int_equal(blk_discard(dev, START, 65536), 0);
+	pair_read(dev);
 }
 
 static void test_file_block_device_works_and_is_exclusive(void **state)

@@ -316,6 +316,8 @@ void jnl_stats_read(struct jnl *j, struct jnl_stats *out)
 	mtx_lock(&j->commit_lock);
 	*out = j->stats;
 	mtx_unlock(&j->commit_lock);
+	/* Whoever waits, and found the lock taken, thinks that it commits. */
+	jnl_signal(&j->commit_seq);
 	out->waits = atomic_load(&j->stat_waits);
 	out->begin_waits = atomic_load(&j->stat_begin_waits);
 	for (uint32_t i = 0; i < j->shard_count; i++)

@@ -48,10 +48,14 @@ static void *commit_main(void *arg)
 {
 	struct jnl *j = arg;
 
-	while (!atomic_load(&j->stopping)) {
+	for (;;) {
+		/* Read first: what is asked for later ends the sleep at once,
+		 * and so does jnl_threads_stop(). */
 		uint32_t seen = atomic_load(&j->commit_work);
 		uint64_t ns;
 
+		if (atomic_load(&j->stopping))
+			break;
 		if (jnl_error(j) != 0) {
 			jnl_superblock_store_error(j);
 			(void)futex_wait(&j->commit_work, seen, FUTEX_FOREVER);
@@ -88,9 +92,12 @@ static void *home_main(void *arg)
 	struct jnl *j = arg;
 	bool stuck;
 
-	while (!atomic_load(&j->stopping)) {
+	for (;;) {
+		/* Read first, as in commit_main(). */
 		uint32_t seen = atomic_load(&j->home_work);
 
+		if (atomic_load(&j->stopping))
+			break;
 		if (!home_due(j)) {
 			(void)futex_wait(&j->home_work, seen, FUTEX_FOREVER);
 			continue;

@@ -146,29 +146,49 @@ static void commit_gather(struct jnl *j, struct jnl_haul *haul)
 
 /* ---- publish and release ----------------------------------------------------- */
 
-static void commit_publish(struct jnl *j, struct jnl_haul *haul)
+/* Without memory for an entry of its own the newest one grows: there is one,
+ * or tail_collect() has left a spare. */
+static struct jnl_done *publish_entry_locked(
+	struct jnl *j, const struct jnl_haul *haul) REQUIRES(j->lock)
 {
 	struct jnl_done *done = j->spare;
 
+	if (done == NULL) {
+		ASSERT(!list_empty(&j->done));
+		done = LIST_ENTRY(j->done.prev, struct jnl_done, link);
+		done->stamp = haul->stamp;
+		done->log_blocks += haul->log_blocks;
+		return done;
+	}
 	j->spare = NULL;
-	mtx_lock(&j->lock);
 	*done = (struct jnl_done){.stamp = haul->stamp,
 		.sequence = j->next_sequence,
 		.log_start = j->head,
 		.log_blocks = haul->log_blocks};
 	list_init(&done->home);
-	if (haul->log_blocks != 0) {
-		uint32_t ring = j->super.end - j->super.first;
+	list_add_tail(&j->done, &done->link);
+	return done;
+}
 
-		j->head = j->super.first +
-			  (j->head - j->super.first + haul->log_blocks) % ring;
-		j->next_sequence++;
-		j->done_blocks += haul->log_blocks;
-		list_add_tail(&j->done, &done->link);
-		for (uint32_t i = 0; i < haul->count; i++)
-			jnl_home_add_locked(j, done, haul->bufs[i]);
-		done = NULL;
-	}
+static void publish_log_locked(struct jnl *j, struct jnl_haul *haul)
+	REQUIRES(j->lock)
+{
+	struct jnl_done *done = publish_entry_locked(j, haul);
+	uint32_t ring = j->super.end - j->super.first;
+
+	j->head = j->super.first +
+		  (j->head - j->super.first + haul->log_blocks) % ring;
+	j->next_sequence++;
+	j->done_blocks += haul->log_blocks;
+	for (uint32_t i = 0; i < haul->count; i++)
+		jnl_home_add_locked(j, done, haul->bufs[i]);
+}
+
+static void commit_publish(struct jnl *j, struct jnl_haul *haul)
+{
+	mtx_lock(&j->lock);
+	if (haul->log_blocks != 0)
+		publish_log_locked(j, haul);
 	j->flushing = 0;
 	atomic_store(&j->committed, haul->stamp);
 	jnl_txn_open_locked(j);
@@ -176,10 +196,8 @@ static void commit_publish(struct jnl *j, struct jnl_haul *haul)
 		jnl_signal(&j->home_work);
 	jnl_check_debug_locked(j);
 	mtx_unlock(&j->lock);
-	if (done != NULL)
-		for (uint32_t i = 0; i < haul->count; i++)
-			buf_put(haul->bufs[i]);
-	free(done);
+	for (uint32_t i = 0; i < haul->count && haul->log_blocks == 0; i++)
+		buf_put(haul->bufs[i]);
 }
 
 /* The cached buffer of a freed block, pinned, if the journal still has it. */
@@ -325,6 +343,26 @@ static void commit_account(struct jnl *j, uint64_t began)
 	j->commit_ns_mean = (j->commit_ns_mean * 7 + took) / 8;
 }
 
+/* An entry for the list, if there is memory. */
+static void commit_provide(struct jnl *j)
+{
+	struct jnl_done *done = NULL;
+	bool wanted;
+
+	mtx_lock(&j->lock);
+	wanted = j->spare == NULL;
+	mtx_unlock(&j->lock);
+	if (wanted)
+		done = malloc(sizeof(*done));
+	mtx_lock(&j->lock);
+	if (j->spare == NULL) {
+		j->spare = done;
+		done = NULL;
+	}
+	mtx_unlock(&j->lock);
+	free(done);
+}
+
 int jnl_commit(struct jnl *j)
 {
 	struct jnl_haul haul = {0};
@@ -333,10 +371,7 @@ int jnl_commit(struct jnl *j)
 
 	if (jnl_error(j) != 0)
 		return -EIO;
-	if (j->spare == NULL)
-		j->spare = malloc(sizeof(*j->spare));
-	if (j->spare == NULL)
-		return -ENOMEM;
+	commit_provide(j);
 	haul.stamp = jnl_txn_seal(j);
 	if (haul.stamp == 0)
 		return 0;

@@ -85,14 +85,20 @@ static bool home_want(struct buf *b, void *arg)
 	return home_allowed(arg, b);
 }
 
-struct home_batch {
+struct jnl_home_batch {
 	struct buf *bufs[HOME_BATCH];
 	int results[HOME_BATCH];
 	uint32_t count;
 	uint64_t limit; /* committed when it was picked */
 };
 
-static void home_pick(struct jnl *j, struct home_batch *batch)
+int jnl_home_init(struct jnl *j)
+{
+	j->home_batch = malloc(sizeof(*j->home_batch));
+	return j->home_batch == NULL ? -ENOMEM : 0;
+}
+
+static void home_pick(struct jnl *j, struct jnl_home_batch *batch)
 {
 	struct list *d;
 	struct list *n;
@@ -120,7 +126,7 @@ static void home_pick(struct jnl *j, struct home_batch *batch)
 }
 
 /* Take off the lists what is at home now. */
-static void home_settle(struct jnl *j, struct home_batch *batch)
+static void home_settle(struct jnl *j, struct jnl_home_batch *batch)
 {
 	uint64_t written = 0;
 
@@ -167,7 +173,11 @@ static uint32_t tail_collect(
 		}
 		blocks += done->log_blocks;
 		list_del(&done->link);
-		list_add_tail(gone, &done->link);
+		/* A commit finds a spare or an entry on the list. */
+		if (j->spare == NULL)
+			j->spare = done;
+		else
+			list_add_tail(gone, &done->link);
 	}
 	mtx_unlock(&j->lock);
 	return blocks;
@@ -215,19 +225,15 @@ static int tail_move(struct jnl *j)
 
 int jnl_home_some(struct jnl *j, bool *stuck)
 {
-	struct home_batch *batch = malloc(sizeof(*batch));
-	int err = -ENOMEM;
+	struct jnl_home_batch *batch = j->home_batch;
+	int err;
 
-	*stuck = false;
-	if (batch == NULL)
-		return err;
 	batch->count = 0;
 	home_pick(j, batch);
 	*stuck = batch->count == 0;
 	err = cache_write(j->cache, batch->bufs, batch->results, batch->count,
 		home_want, j);
 	home_settle(j, batch);
-	free(batch);
 	if (err == 0)
 		err = jnl_error(j);
 	if (err == 0)

@@ -112,10 +112,13 @@ static int open_buffers(struct jnl *j)
 
 	j->bufs = calloc(j->max_blocks, sizeof(struct buf *));
 	j->freed = calloc(j->max_blocks, sizeof(struct jnl_freed *));
-	if (j->bufs == NULL || j->freed == NULL)
+	j->spare = malloc(sizeof(*j->spare));
+	if (j->bufs == NULL || j->freed == NULL || j->spare == NULL)
 		return -ENOMEM;
-	err = jnl_stream_init(
-		&j->stream, dev, j->block_bytes, most < 2 ? 2 : most);
+	err = jnl_home_init(j);
+	if (err == 0)
+		err = jnl_stream_init(
+			&j->stream, dev, j->block_bytes, most < 2 ? 2 : most);
 	if (err != 0)
 		return err;
 	/* The copies that the FLUSHING transaction may need. */
@@ -164,9 +167,10 @@ static void jnl_free(struct jnl *j)
 	free(j->bufs);
 	free(j->freed);
 	free(j->spare);
+	free(j->home_batch);
 	free(j->shard[0]);
 	free(j->shard[1]);
-	free((void *)(uintptr_t)j->place.map);
+	free((void *)j->place.map);
 	free(j->super_raw);
 	free(j->commit_block);
 	free(j);

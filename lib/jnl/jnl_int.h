@@ -83,12 +83,13 @@ struct jnl_shard {
 	_Atomic bool ordered_seen;            /* there was some */
 };
 
-/* A COMMITTED transaction whose blocks are not all at home. */
+/* A COMMITTED transaction whose blocks are not all at home; several, one behind
+ * the other, if there was no memory for one each. */
 struct jnl_done {
-	struct list link; /* [lock] oldest first */
-	struct list home; /* [lock] jnl_buf.home_link */
-	uint64_t stamp;
-	jnl_tid sequence;
+	struct list link;    /* [lock] oldest first */
+	struct list home;    /* [lock] jnl_buf.home_link */
+	uint64_t stamp;      /* of the last */
+	jnl_tid sequence;    /* of the first */
 	uint32_t log_start;  /* its first block in the log */
 	uint32_t log_blocks; /* its length there */
 	uint32_t home_count; /* [lock] length of home */
@@ -166,6 +167,8 @@ struct jnl {
 	uint64_t opened_ns;         /* when RUNNING opened */
 	struct list done;           /* struct jnl_done.link */
 	uint32_t done_blocks;       /* log blocks that these hold */
+	struct jnl_done *spare;     /* so that a commit needs no memory: NULL
+	                               only while done is not empty */
 	uint64_t home_blocks;       /* buffers on checkpoint lists */
 	uint32_t head;              /* next log block to write */
 	jnl_tid next_sequence;
@@ -176,7 +179,6 @@ struct jnl {
 	struct buf **bufs;        /* max_blocks: the committing transaction's */
 	struct jnl_freed **freed; /* likewise */
 	unsigned char *commit_block; /* block_bytes of zeroes and the block */
-	struct jnl_done *spare;      /* so that a commit needs no memory */
 	uint32_t last_group;         /* waiters that the last commit served */
 	uint64_t commit_ns_mean;     /* of recent commits */
 	bool recovery_flagged;       /* need_recovery(true) was called */
@@ -188,6 +190,7 @@ struct jnl {
 
 	/* [home_lock] */
 	struct mtx home_lock;
+	struct jnl_home_batch *home_batch;
 
 	pthread_t commit_thread;
 	pthread_t home_thread;
@@ -262,6 +265,9 @@ int jnl_record_home(struct jnl *j, struct jnl_haul *haul)
 	REQUIRES(j->commit_lock);
 
 /* ---- home.c: the way home, and log space ------------------------------------------ */
+
+/* Memory for the batches.  -ENOMEM. */
+int jnl_home_init(struct jnl *j);
 
 /* Put @b, pinned for it, on @done's list instead of any older one. */
 void jnl_home_add_locked(struct jnl *j, struct jnl_done *done, struct buf *b)

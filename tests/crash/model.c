@@ -9,7 +9,7 @@
 #include "base/assert.h"
 #include "base/hash.h"
 
-enum { CLAIM_TRIES = 48 };
+enum { CLAIM_TRIES = 48, ENTRIES_FIRST = 64, MARKS_FIRST = 1024 };
 
 #define COMMITTED_ANY (UINT64_C(1) << 32)
 
@@ -26,6 +26,14 @@ void model_init(struct model *m, const struct toy_opts *opts)
 	*m = (struct model){.opts = *opts, .life = 1};
 	CHECK(pthread_mutex_init(&m->lock, NULL) == 0);
 	m->blocks = must(calloc(opts->home_blocks, sizeof(*m->blocks)));
+	/* Room enough that small tests never ask for more. */
+	for (blk_no b = 0; b < opts->home_blocks; b++) {
+		m->blocks[b].room = ENTRIES_FIRST;
+		m->blocks[b].entries = must(
+			malloc(ENTRIES_FIRST * sizeof(struct model_entry)));
+	}
+	m->mark_room = MARKS_FIRST;
+	m->marks = must(malloc(MARKS_FIRST * sizeof(struct model_mark)));
 }
 
 void model_fini(struct model *m)
@@ -136,7 +144,7 @@ void model_record(struct model *m, blk_no block, jnl_tid tid,
 	struct model_block *b = &m->blocks[block];
 
 	if (b->count == b->room) {
-		b->room = b->room == 0 ? 8 : b->room * 2;
+		b->room *= 2;
 		b->entries = must(realloc(
 			b->entries, b->room * sizeof(struct model_entry)));
 	}
@@ -166,7 +174,7 @@ void model_mark(struct model *m, uint64_t events, jnl_tid tid)
 {
 	(void)pthread_mutex_lock(&m->lock);
 	if (m->mark_count == m->mark_room) {
-		m->mark_room = m->mark_room == 0 ? 64 : m->mark_room * 2;
+		m->mark_room *= 2;
 		m->marks = must(realloc(
 			m->marks, m->mark_room * sizeof(struct model_mark)));
 	}

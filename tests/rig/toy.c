@@ -105,7 +105,8 @@ static int toy_flag_recovery(
 	char *block = calloc(1, block_bytes);
 	int err;
 
-	CHECK(block != NULL);
+	if (block == NULL)
+		return -ENOMEM;
 	memcpy(block, &super, sizeof(super));
 	err = blk_write(dev, TOY_SUPER, block_bytes, block);
 	free(block);
@@ -145,7 +146,7 @@ void toy_format(
 		return;
 	toy_place(&opts, dev, log_dev, &place);
 	toy_format_log(&opts, &place);
-	free((void *)(uintptr_t)place.map);
+	free((void *)place.map);
 	CHECK(blk_flush(dev) == 0);
 	if (log_dev != NULL)
 		CHECK(blk_flush(log_dev) == 0);
@@ -235,16 +236,23 @@ int toy_start(struct toy *toy)
 		.wide = toy->opts.wide,
 		.commit_ms = toy->opts.commit_ms,
 		.max_blocks = toy->opts.max_blocks};
-	int err;
+	int err = cache_open(toy->dev, &cache, &toy->cache);
 
-	CHECK(cache_open(toy->dev, &cache, &toy->cache) == 0);
-	CHECK(cache_get(toy->cache, TOY_FOLDED, NULL, &toy->folded) == 0);
+	if (err != 0)
+		return err;
+	err = cache_get(toy->cache, TOY_FOLDED, NULL, &toy->folded);
+	if (err != 0)
+		goto out_cache;
 	jnl.cache = toy->cache;
 	err = jnl_open(&jnl, &toy->jnl);
-	if (err != 0) {
-		buf_put(toy->folded);
-		cache_close(toy->cache);
-	}
+	if (err != 0)
+		goto out_put;
+	return 0;
+
+out_put:
+	buf_put(toy->folded);
+out_cache:
+	cache_close(toy->cache);
 	return err;
 }
 
@@ -259,7 +267,7 @@ int toy_stop(struct toy *toy)
 
 void toy_fini(struct toy *toy)
 {
-	free((void *)(uintptr_t)toy->place.map);
+	free((void *)toy->place.map);
 }
 
 /* ---- recovery ------------------------------------------------------------------------ */
@@ -295,7 +303,7 @@ int toy_recover(
 		err = jnl_replay_finish(&place, result.next_tid);
 	if (err == 0)
 		err = toy_flag_recovery(dev, opts.block_bytes, false);
-	free((void *)(uintptr_t)place.map);
+	free((void *)place.map);
 	return err;
 }
 

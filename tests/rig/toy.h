@@ -65,7 +65,7 @@ void toy_format(const struct toy_opts *opts, struct blk_dev *dev,
 void toy_init(struct toy *toy, const struct toy_opts *opts, struct blk_dev *dev,
 	struct blk_dev *log_dev);
 
-/* Open cache and journal; the error of jnl_open(). */
+/* Open cache and journal; the first error. */
 int toy_start(struct toy *toy);
 
 /* Close journal and cache; the error of jnl_close(). */

@@ -96,7 +96,7 @@ void buf_read_end(struct buf *b, int err)
 	uint32_t old;
 
 	if (err != 0) {
-		struct mtx *m = hash_mtx(h, b->block);
+		struct mtx *m = hash_mtx(h, buf_key_of(b));
 
 		b->error = err;
 		mtx_lock(m);
@@ -111,8 +111,7 @@ void buf_read_end(struct buf *b, int err)
 		futex_wake_all(&b->flags);
 }
 
-/* Sleep until the read of @b, pinned, is over.  0, or its error. */
-static int read_wait(struct buf *b)
+int buf_read_wait(struct buf *b)
 {
 	uint32_t flags = atomic_load_explicit(&b->flags, memory_order_acquire);
 
@@ -147,7 +146,12 @@ static int read_now(struct buf *b, const struct buf_check *check)
 
 struct buf *cache_peek_rcu(struct cache *c, blk_no block)
 {
-	struct buf *b = hash_find(&c->hash, block);
+	return buf_peek_rcu(c, buf_key_dev(block));
+}
+
+struct buf *buf_peek_rcu(struct cache *c, struct buf_key key)
+{
+	struct buf *b = hash_find(&c->hash, key);
 	uint32_t flags;
 
 	if (b == NULL)
@@ -159,35 +163,30 @@ struct buf *cache_peek_rcu(struct cache *c, blk_no block)
 	return b;
 }
 
-/* The buffer of @block, pinned, or NULL: not cached, or about to go. */
-static struct buf *find_pinned(struct cache *c, blk_no block)
+struct buf *buf_find_pinned(struct cache *c, struct buf_key key)
 {
 	struct buf *b;
 
 	rcu_begin();
-	b = hash_find(&c->hash, block);
+	b = hash_find(&c->hash, key);
 	if (b != NULL && !buf_pin_try(b, BUF_USER))
 		b = NULL;
 	rcu_end();
 	return b;
 }
 
-/*
- * The buffer of @block, pinned: one that was there, or a new one in state
- * @flags, and then *@mine.
- */
-static int find_or_add(struct cache *c, blk_no block, uint32_t flags,
+int buf_find_or_add(struct cache *c, struct buf_key key, uint32_t flags,
 	struct buf **out, bool *mine)
 {
-	struct mtx *m = hash_mtx(&c->hash, block);
+	struct mtx *m = hash_mtx(&c->hash, key);
 	struct buf *fresh;
 	struct buf *b;
-	int err = frame_get(c, block, flags, &fresh);
+	int err = frame_get(c, key, flags, &fresh);
 
 	if (err != 0)
 		return err;
 	mtx_lock(m);
-	b = hash_find(&c->hash, block);
+	b = hash_find(&c->hash, key);
 	if (b == NULL) {
 		hash_insert(&c->hash, fresh);
 	} else {
@@ -213,7 +212,7 @@ static void count(_Atomic uint64_t *counter)
 static int found(struct buf *b)
 {
 	struct cache *c = b->cache;
-	int err = read_wait(b);
+	int err = buf_read_wait(b);
 
 	if (err != 0)
 		buf_put(b);
@@ -230,7 +229,7 @@ static int get_missing(struct cache *c, blk_no block,
 	int err;
 
 	rank_assert_below(RANK_BUF);
-	err = find_or_add(c, block, BUF_READING, out, &mine);
+	err = buf_find_or_add(c, buf_key_dev(block), BUF_READING, out, &mine);
 	if (err != 0)
 		return err;
 	if (!mine)
@@ -252,7 +251,7 @@ int cache_get(struct cache *c, blk_no block, const struct buf_check *check,
 
 	if (block >= c->block_count)
 		return -EINVAL;
-	b = find_pinned(c, block);
+	b = buf_find_pinned(c, buf_key_dev(block));
 	err = b != NULL ? found(b) : get_missing(c, block, check, &b);
 	if (err == 0)
 		*out = b;
@@ -265,14 +264,15 @@ static int get_new_try(struct cache *c, blk_no block, struct buf **out)
 	bool mine = false;
 	int err = 0;
 
-	*out = find_pinned(c, block);
+	*out = buf_find_pinned(c, buf_key_dev(block));
 	if (*out == NULL) {
 		rank_assert_below(RANK_BUF);
-		err = find_or_add(c, block, BUF_READY, out, &mine);
+		err = buf_find_or_add(
+			c, buf_key_dev(block), BUF_READY, out, &mine);
 	}
 	if (err != 0 || mine)
 		return err;
-	if (read_wait(*out) != 0) {
+	if (buf_read_wait(*out) != 0) {
 		buf_put(*out);
 		err = -EAGAIN;
 	}
@@ -311,20 +311,20 @@ static int forget_locked(struct cache *c, struct buf *b)
 	return atomic_load(&b->wb) & WB_WRITING ? -EAGAIN : -EBUSY;
 }
 
-static int forget_try(struct cache *c, blk_no block, struct buf **dead)
+static int forget_try(struct cache *c, struct buf_key key, struct buf **dead)
 {
-	struct mtx *m = hash_mtx(&c->hash, block);
+	struct mtx *m = hash_mtx(&c->hash, key);
 	int err = 0;
 
 	mtx_lock(m);
-	*dead = hash_find(&c->hash, block);
+	*dead = hash_find(&c->hash, key);
 	if (*dead != NULL)
 		err = forget_locked(c, *dead);
 	mtx_unlock(m);
 	return err;
 }
 
-static int forget_wait(struct cache *c, blk_no block, struct buf **dead)
+static int forget_wait(struct cache *c, struct buf_key key, struct buf **dead)
 {
 	int err;
 
@@ -332,7 +332,7 @@ static int forget_wait(struct cache *c, blk_no block, struct buf **dead)
 	for (;;) {
 		uint32_t seen = atomic_load(&c->hold_seq);
 
-		err = forget_try(c, block, dead);
+		err = forget_try(c, key, dead);
 		if (err != -EAGAIN)
 			break;
 		(void)futex_wait(&c->hold_seq, seen, FUTEX_FOREVER);
@@ -341,16 +341,14 @@ static int forget_wait(struct cache *c, blk_no block, struct buf **dead)
 	return err;
 }
 
-int cache_forget(struct cache *c, blk_no block)
+int buf_forget(struct cache *c, struct buf_key key)
 {
 	struct buf *dead;
 	int err;
 
-	if (block >= c->block_count)
-		return -EINVAL;
-	err = forget_try(c, block, &dead);
+	err = forget_try(c, key, &dead);
 	if (err == -EAGAIN)
-		err = forget_wait(c, block, &dead);
+		err = forget_wait(c, key, &dead);
 	if (err != 0 || dead == NULL)
 		return err;
 	/* Nobody else has it: dying, and not found any more. */
@@ -358,4 +356,11 @@ int cache_forget(struct cache *c, blk_no block)
 		wb_unlist(dead);
 	evict_later(c, dead);
 	return 0;
+}
+
+int cache_forget(struct cache *c, blk_no block)
+{
+	if (block >= c->block_count)
+		return -EINVAL;
+	return buf_forget(c, buf_key_dev(block));
 }

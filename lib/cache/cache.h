@@ -81,8 +81,10 @@ struct buf {
 	_Atomic(struct buf *) hash_next; /* [rcu] */
 	struct cache *cache;             /* [const] */
 	blk_no block;                    /* [const] while pinned or in RCU */
-	void *data;                      /* [const] likewise; block_bytes */
-	_Atomic uint32_t flags;          /* cache_int.h */
+	const void *owner; /* [const] likewise: the file (pages.h) that @block
+	                      counts in; NULL: the device */
+	void *data;        /* [const] likewise; block_bytes */
+	_Atomic uint32_t flags; /* cache_int.h */
 
 	/* Written by its users. */
 	LINE_ALIGNED _Atomic int32_t pins; /* cache_int.h; < 0: dying */

@@ -24,6 +24,22 @@
 #include "cache/cache.h"
 #include "cache/stock.h"
 
+/* What a buffer is found by: block @block of a file, or of the device. */
+struct buf_key {
+	const void *owner; /* a struct pages; NULL: the device */
+	blk_no block;
+};
+
+static inline struct buf_key buf_key_of(const struct buf *b)
+{
+	return (struct buf_key){b->owner, b->block};
+}
+
+static inline struct buf_key buf_key_dev(blk_no block)
+{
+	return (struct buf_key){NULL, block};
+}
+
 /* buf.flags; the word that waiters for a read sleep on. */
 enum buf_flags {
 	BUF_READY = 1 << 0,   /* contents are valid */
@@ -176,11 +192,11 @@ MUST_USE int cache_thread_start(
 MUST_USE int hash_init(struct hash *h, uint64_t entries);
 void hash_fini(struct hash *h);
 
-/* The lock that guards the chain of @block. */
-struct mtx *hash_mtx(const struct hash *h, blk_no block);
+/* The lock that guards the chain of @key. */
+struct mtx *hash_mtx(const struct hash *h, struct buf_key key);
 
 /* Inside a read section or under the lock. */
-struct buf *hash_find(const struct hash *h, blk_no block);
+struct buf *hash_find(const struct hash *h, struct buf_key key);
 
 /* Under the lock.  Publishes all that was stored to @b before. */
 void hash_insert(struct hash *h, struct buf *b);
@@ -191,14 +207,14 @@ void hash_remove(struct hash *h, struct buf *b);
 MUST_USE int frames_init(struct cache *c);
 void frames_fini(struct cache *c);
 
-/* A buffer for @block with memory, pinned by @pins, in state @flags, that
+/* A buffer for @key with memory, pinned by @pins, in state @flags, that
  * nobody can find yet.  NULL: nothing free now. */
 struct buf *frame_get_try(
-	struct cache *c, blk_no block, uint32_t flags, int32_t pins);
+	struct cache *c, struct buf_key key, uint32_t flags, int32_t pins);
 
 /* As above, waiting for memory.  -ENOMEM. */
 MUST_USE int frame_get(
-	struct cache *c, blk_no block, uint32_t flags, struct buf **out);
+	struct cache *c, struct buf_key key, uint32_t flags, struct buf **out);
 
 /* Give back buffers that nobody can reach, pins BUF_DYING. */
 void frame_put(struct cache *c, struct buf *b);
@@ -208,6 +224,23 @@ void frame_put_many(struct cache *c, struct buf **bufs, uint32_t count);
 
 /* Add @unit to the pins of @b unless it is dying. */
 bool buf_pin_try(struct buf *b, int32_t unit);
+
+/* As cache_peek_rcu(), for any key. */
+struct buf *buf_peek_rcu(struct cache *c, struct buf_key key);
+
+/* The buffer of @key, pinned, or NULL: not cached, or about to go. */
+struct buf *buf_find_pinned(struct cache *c, struct buf_key key);
+
+/* The buffer of @key, pinned: one that was there, or a new one in state
+ * @flags, and then *@mine.  Waits for memory. */
+MUST_USE int buf_find_or_add(struct cache *c, struct buf_key key,
+	uint32_t flags, struct buf **out, bool *mine);
+
+/* Sleep until the read of @b, pinned, is over.  0, or its error. */
+MUST_USE int buf_read_wait(struct buf *b);
+
+/* As cache_forget(), for any key. */
+MUST_USE int buf_forget(struct cache *c, struct buf_key key);
 
 /* Drop a hold, and tell those who wait for it. */
 void buf_unhold(struct buf *b);

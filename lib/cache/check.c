@@ -41,7 +41,8 @@ static void check_buf(
 		return;
 	}
 	/* C1, C2: also when another buffer of this block is in front. */
-	must(hash_find(&c->hash, b->block) == b, "C1: one buffer per block");
+	must(hash_find(&c->hash, buf_key_of(b)) == b,
+		"C1: one buffer per block");
 	must(b->block < c->block_count, "C2: a block of the device");
 	must(flags & (BUF_READY | BUF_READING), "C6: ready, or being read");
 	must(!(flags & BUF_READING) || pins > 0, "a reader holds its buffer");

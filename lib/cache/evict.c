@@ -100,7 +100,7 @@ static bool make_dying(struct buf *b)
 /* Unhash @b if it still is of no use to anybody. */
 static bool unhash(struct cache *c, struct buf *b)
 {
-	struct mtx *m = hash_mtx(&c->hash, b->block);
+	struct mtx *m = hash_mtx(&c->hash, buf_key_of(b));
 	bool dead;
 
 	mtx_lock(m);

@@ -109,12 +109,13 @@ void frames_fini(struct cache *c)
 /* A new identity.  Nobody can see @b but eviction, which looks no further
  * than pins; the release pairs with its acquire. */
 static struct buf *frame_make(
-	struct cache *c, void *data, blk_no block, uint32_t flags)
+	struct cache *c, void *data, struct buf_key key, uint32_t flags)
 {
 	struct buf *b = stock_get(&c->buf_stock, true);
 
 	ASSERT(b != NULL);
-	b->block = block;
+	b->block = key.block;
+	b->owner = key.owner;
 	b->data = data;
 	b->error = 0;
 	b->dirty_gen = 0;
@@ -128,26 +129,27 @@ static struct buf *frame_make(
 }
 
 struct buf *frame_get_try(
-	struct cache *c, blk_no block, uint32_t flags, int32_t pins)
+	struct cache *c, struct buf_key key, uint32_t flags, int32_t pins)
 {
 	void *data = arena_piece_get(&c->arena, false);
 	struct buf *b = NULL;
 
 	if (data != NULL) {
-		b = frame_make(c, data, block, flags);
+		b = frame_make(c, data, key, flags);
 		atomic_store_explicit(&b->pins, pins, memory_order_release);
 	}
 	return b;
 }
 
-int frame_get(struct cache *c, blk_no block, uint32_t flags, struct buf **out)
+int frame_get(
+	struct cache *c, struct buf_key key, uint32_t flags, struct buf **out)
 {
 	void *data;
 	int err = evict_piece_get(c, &data);
 
 	if (err != 0)
 		return err;
-	*out = frame_make(c, data, block, flags);
+	*out = frame_make(c, data, key, flags);
 	atomic_store_explicit(&(*out)->pins, BUF_USER, memory_order_release);
 	return 0;
 }

@@ -62,28 +62,32 @@ void hash_fini(struct hash *h)
 	free(h->heads);
 }
 
-static uint64_t bucket_of(const struct hash *h, blk_no block)
+/* Structs that own files are aligned, so the low bits of their addresses say
+ * nothing; the device's blocks hash as they are. */
+static uint64_t bucket_of(const struct hash *h, struct buf_key key)
 {
-	return hash_u64(block) & h->mask;
+	uint64_t owner = (uint64_t)(uintptr_t)key.owner / LINE_BYTES;
+
+	return hash_u64(key.block ^ owner << 32 ^ owner >> 32) & h->mask;
 }
 
-struct mtx *hash_mtx(const struct hash *h, blk_no block)
+struct mtx *hash_mtx(const struct hash *h, struct buf_key key)
 {
-	return &h->locks[bucket_of(h, block) & h->lock_mask].mtx;
+	return &h->locks[bucket_of(h, key) & h->lock_mask].mtx;
 }
 
-struct buf *hash_find(const struct hash *h, blk_no block)
+struct buf *hash_find(const struct hash *h, struct buf_key key)
 {
-	struct buf *b = RCU_DEREF(h->heads[bucket_of(h, block)]);
+	struct buf *b = RCU_DEREF(h->heads[bucket_of(h, key)]);
 
-	while (b != NULL && b->block != block)
+	while (b != NULL && (b->block != key.block || b->owner != key.owner))
 		b = RCU_DEREF(b->hash_next);
 	return b;
 }
 
 void hash_insert(struct hash *h, struct buf *b)
 {
-	_Atomic(struct buf *) *head = &h->heads[bucket_of(h, b->block)];
+	_Atomic(struct buf *) *head = &h->heads[bucket_of(h, buf_key_of(b))];
 
 	atomic_store_explicit(&b->hash_next,
 		atomic_load_explicit(head, memory_order_relaxed),
@@ -94,7 +98,7 @@ void hash_insert(struct hash *h, struct buf *b)
 /* @b keeps its hash_next: readers that stand on it find their way on. */
 void hash_remove(struct hash *h, struct buf *b)
 {
-	_Atomic(struct buf *) *link = &h->heads[bucket_of(h, b->block)];
+	_Atomic(struct buf *) *link = &h->heads[bucket_of(h, buf_key_of(b))];
 	struct buf *at = atomic_load_explicit(link, memory_order_relaxed);
 
 	while (at != b) {

@@ -1,25 +1,26 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * pages.h - file data by (file, page index), in the cache's arena.
+ * pages.h - file data by (file, block index), in the cache's arena.
  *
- * A `struct pages` lives in its file's inode.  Readers find pages in an RCU
- * radix tree and copy inside read sections of at most 16 KiB, without a lock,
- * a reference, or a store that another reader sees.  What is not cached is
- * read in runs: the file's owner says where bytes lie, readahead grows with
- * sequential access.
+ * A `struct pages` lives in its file's inode.  Its blocks are buffers like the
+ * device's, found in the same table by the file and the index, evicted by the
+ * same clock.  Readers copy inside read sections of at most 16 KiB, without a
+ * lock, a reference, or a store that another reader sees.  What is not cached
+ * is read in runs: the file's owner says where bytes lie, and readahead grows
+ * with sequential access.
  *
- *      pages_read --> radix tree --hit--> copy
- *                        |miss
- *                        '--> owner's map --> device run --> new pages
+ *      pages_read --> table --hit--> copy
+ *                       |miss
+ *                       '--> owner's map --> device run --> new buffers
  *
  * Guarantees
  *   P1  A reader gets bytes that the file held at some instant during the
- *       call, each page whole; bytes past the size read after the page was
- *       found are never returned.
- *   P2  A page is read from the device once, however many ask for it at once.
+ *       call; bytes past the size read after their block was found are never
+ *       returned.
+ *   P2  A block is read from the device once, however many ask at once.
  *   P3  Memory a read section can reach is not reused before it ends (C3).
- *   P4  pages_drop() leaves no page of the range behind that was read with an
- *       older map: a reader that raced with it retries.
+ *   P4  When pages_drop() returns, no block of the range is cached that was
+ *       read with an older map: a reader that raced with it asks again.
  *
  * Threads: any, for every call on one file, except pages_fini().  Waiting
  * happens on a miss only, and never inside a read section.
@@ -29,9 +30,6 @@
 #define CACHE_PAGES_H
 
 #include "cache/cache.h"
-#include "sync/lock.h"
-
-enum { PAGE_BYTES = 4096 };
 
 enum pages_run_kind {
 	PAGES_DEVICE, /* at @device on the cache's device */
@@ -53,7 +51,9 @@ struct pages_ops {
 	/*
 	 * Where the file's bytes from @offset on lie; *@out covers at least
 	 * the first of them.  May sleep and read metadata.  @offset is a
-	 * multiple of the page; runs begin and end at block boundaries.
+	 * multiple of the cache's block.  A run on the device begins at a
+	 * block and is whole blocks; the last block of one in memory may be
+	 * part of a block, and reads as zero behind that.
 	 */
 	int (*map)(struct pages *p, uint64_t offset, struct pages_run *out);
 };
@@ -61,34 +61,35 @@ struct pages_ops {
 struct pages {
 	struct cache *cache;         /* [const] */
 	const struct pages_ops *ops; /* [const] */
-	_Atomic(void *) root;        /* [rcu] */
 	_Atomic uint32_t drops;      /* [atomic] bumped by pages_drop() */
-	_Atomic uint64_t count;      /* [atomic] pages held */
-	struct mtx lock;             /* RANK_PAGE: changes of the tree */
+	_Atomic uint64_t top; /* [atomic] no block from here on is cached */
 };
 
 /* Sequential access of one open file; owned by whoever reads through it. */
 struct pages_ahead {
-	_Atomic uint64_t next;   /* where a sequential read would go on */
+	_Atomic uint64_t next;   /* where a sequential read misses next */
 	_Atomic uint32_t window; /* bytes to read ahead, 0 at first */
 };
 
 void pages_init(
 	struct pages *p, struct cache *cache, const struct pages_ops *ops);
 
-/* Drop everything; nobody may use @p any more (after a grace period). */
+/* Drop everything; nobody may use @p any more.  Does not wait: callable where
+ * deferred frees run. */
 void pages_fini(struct pages *p);
 
 /*
  * Copy up to @bytes from @offset into @to, not beyond *@size, which is read
- * after each page is found.  *@done is how many; 0 at and past the end.
- * @ahead may be NULL: no readahead.
+ * after each block is found.  *@done is how many: less than @bytes only at
+ * the end, or when an error came after some.  @ahead may be NULL: no
+ * readahead.
  */
 MUST_USE int pages_read(struct pages *p, const _Atomic uint64_t *size,
 	struct pages_ahead *ahead, uint64_t offset, size_t bytes, void *to,
 	size_t *done);
 
-/* Forget the pages that hold any of @bytes from @offset (truncate, punch). */
+/* To be called after the map has changed (truncate, punch): forget the blocks
+ * that hold any of @bytes from @offset. */
 void pages_drop(struct pages *p, uint64_t offset, uint64_t bytes);
 
 #endif /* CACHE_PAGES_H */

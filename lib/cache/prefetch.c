@@ -32,7 +32,7 @@ static bool is_cached(struct cache *c, blk_no block)
 	bool cached;
 
 	rcu_begin();
-	cached = hash_find(&c->hash, block) != NULL;
+	cached = hash_find(&c->hash, buf_key_dev(block)) != NULL;
 	rcu_end();
 	return cached;
 }
@@ -40,17 +40,17 @@ static bool is_cached(struct cache *c, blk_no block)
 /* Put a buffer for @block into the hash unless there is one. */
 static enum added add(struct cache *c, blk_no block, struct buf **out)
 {
-	struct mtx *m = hash_mtx(&c->hash, block);
+	struct mtx *m = hash_mtx(&c->hash, buf_key_dev(block));
 	struct buf *b;
 	bool cached;
 
 	if (is_cached(c, block))
 		return CACHED;
-	b = frame_get_try(c, block, BUF_READING, BUF_HOLD);
+	b = frame_get_try(c, buf_key_dev(block), BUF_READING, BUF_HOLD);
 	if (b == NULL)
 		return NO_MEMORY;
 	mtx_lock(m);
-	cached = hash_find(&c->hash, block) != NULL;
+	cached = hash_find(&c->hash, buf_key_dev(block)) != NULL;
 	if (!cached)
 		hash_insert(&c->hash, b);
 	mtx_unlock(m);

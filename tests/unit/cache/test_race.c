@@ -59,7 +59,7 @@ static void await_pins(struct gate *g, blk_no block, int32_t pins)
 
 		usleep(1000);
 		rcu_begin();
-		b = hash_find(&g->kit.cache->hash, block);
+		b = hash_find(&g->kit.cache->hash, buf_key_dev(block));
 		there = b != NULL && atomic_load(&b->pins) == pins;
 		rcu_end();
 	}

@@ -1,0 +1,355 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * pages.c - reading file data: copy what is cached, load what is not.
+ *
+ * A load puts buffers for a run of blocks into the table first, in state
+ * READING, so that others wait for it; then it asks the owner where the bytes
+ * lie and reads them in one request.  A drop that came in between makes it
+ * throw the run away: it looks at the count of drops after the blocks could
+ * be found, and a drop raises that count before it looks for blocks.
+ */
+#include "cache/pages.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/assert.h"
+#include "cache/cache_int.h"
+#include "sync/rcu.h"
+
+enum {
+	SECTION_BYTES = 16384,  /* copied in one read section */
+	AHEAD_FIRST = 64 << 10, /* bytes read ahead at first */
+	AHEAD_MOST = 1 << 20,   /* and after doubling */
+	RUN_MOST = 256,         /* blocks of one request */
+	ARENA_SHARE = 8,        /* a run takes at most this part of it */
+};
+
+static struct buf_key key_of(const struct pages *p, uint64_t index)
+{
+	return (struct buf_key){p, index};
+}
+
+void pages_init(
+	struct pages *p, struct cache *cache, const struct pages_ops *ops)
+{
+	p->cache = cache;
+	p->ops = ops;
+	atomic_init(&p->drops, 0);
+	atomic_init(&p->top, 0);
+}
+
+/* ---- copying -------------------------------------------------------------------- */
+
+struct reader {
+	struct pages *p;
+	const _Atomic uint64_t *size;
+	uint64_t offset;
+	size_t left;
+	unsigned char *to;
+	bool end; /* at or past the end of the file */
+};
+
+/* Copy from the block at the reader's offset; false: it is not cached. */
+static bool copy_block_rcu(struct reader *r)
+{
+	struct cache *c = r->p->cache;
+	uint64_t in = r->offset & (c->block_bytes - 1);
+	struct buf *b =
+		buf_peek_rcu(c, key_of(r->p, r->offset >> c->block_shift));
+	uint64_t size;
+	size_t n;
+
+	if (b == NULL)
+		return false;
+	/* After the block was found: a file that has shrunk since shows no
+	 * more of it (P1). */
+	size = atomic_load_explicit(r->size, memory_order_acquire);
+	r->end = r->offset >= size;
+	if (r->end)
+		return false;
+	n = c->block_bytes - in;
+	if (n > r->left)
+		n = r->left;
+	if (n > size - r->offset)
+		n = (size_t)(size - r->offset);
+	if (n > SECTION_BYTES)
+		n = SECTION_BYTES;
+	memcpy(r->to, (const unsigned char *)b->data + in, n);
+	r->to += n;
+	r->offset += n;
+	r->left -= n;
+	return true;
+}
+
+/* Copy what is cached, one read section's worth; false: nothing was. */
+static bool copy_section(struct reader *r)
+{
+	size_t before = r->left;
+
+	rcu_begin();
+	while (r->left > 0 && before - r->left < SECTION_BYTES)
+		if (!copy_block_rcu(r))
+			break;
+	rcu_end();
+	return r->left < before;
+}
+
+/* ---- loading -------------------------------------------------------------------- */
+
+struct load {
+	struct pages *p;
+	uint64_t first; /* block index */
+	uint32_t count;
+	struct buf *bufs[RUN_MOST];
+	struct iovec iov[RUN_MOST];
+};
+
+static void load_top(struct pages *p, uint64_t end)
+{
+	uint64_t top = atomic_load(&p->top);
+
+	while (top < end && !atomic_compare_exchange_weak(&p->top, &top, end))
+		;
+}
+
+/* More blocks behind the first, while none of them is cached and memory is
+ * free. */
+static void load_gather(struct load *l, uint32_t most)
+{
+	struct cache *c = l->p->cache;
+
+	while (l->count < most) {
+		struct buf_key key = key_of(l->p, l->first + l->count);
+		struct mtx *m = hash_mtx(&c->hash, key);
+		struct buf *b = frame_get_try(c, key, BUF_READING, BUF_USER);
+		bool cached;
+
+		if (b == NULL)
+			return;
+		mtx_lock(m);
+		cached = hash_find(&c->hash, key) != NULL;
+		if (!cached)
+			hash_insert(&c->hash, b);
+		mtx_unlock(m);
+		if (cached) {
+			frame_put(c, b);
+			return;
+		}
+		l->bufs[l->count++] = b;
+	}
+}
+
+static int load_device(struct load *l, uint64_t device)
+{
+	struct cache *c = l->p->cache;
+	struct blk_io io = {.op = BLK_READ,
+		.offset = device,
+		.bytes = (uint64_t)l->count << c->block_shift,
+		.iov = l->iov,
+		.iov_count = (int)l->count};
+
+	for (uint32_t i = 0; i < l->count; i++)
+		l->iov[i] = (struct iovec){l->bufs[i]->data, c->block_bytes};
+	return blk_run(c->dev, &io, 1);
+}
+
+static void load_memory(struct load *l, const void *memory, uint64_t bytes)
+{
+	uint64_t block = l->p->cache->block_bytes;
+	const unsigned char *from = memory;
+
+	for (uint32_t i = 0; i < l->count; i++) {
+		uint64_t n = bytes < block ? bytes : block;
+
+		if (n != 0)
+			memcpy(l->bufs[i]->data, from, n);
+		memset((unsigned char *)l->bufs[i]->data + n, 0, block - n);
+		from += n;
+		bytes -= n;
+	}
+}
+
+static int load_fill(struct load *l, const struct pages_run *run)
+{
+	switch (run->kind) {
+	case PAGES_DEVICE:
+		return load_device(l, run->device);
+	case PAGES_MEMORY:
+		load_memory(l, run->memory, run->bytes);
+		return 0;
+	default:
+		load_memory(l, NULL, 0);
+		return 0;
+	}
+}
+
+/* Blocks that @run covers, of which there is at least one. */
+static uint32_t run_blocks(const struct pages *p, const struct pages_run *run)
+{
+	uint64_t blocks = (run->bytes + p->cache->block_bytes - 1) >>
+			  p->cache->block_shift;
+
+	return blocks < RUN_MOST ? (uint32_t)blocks : RUN_MOST;
+}
+
+static uint32_t load_most(const struct pages *p, uint64_t bytes)
+{
+	const struct cache *c = p->cache;
+	uint64_t most = (bytes + c->block_bytes - 1) >> c->block_shift;
+
+	if (most > c->capacity / ARENA_SHARE)
+		most = c->capacity / ARENA_SHARE;
+	if (most > RUN_MOST)
+		most = RUN_MOST;
+	return most > 1 ? (uint32_t)most : 1;
+}
+
+/* The first block of @l is ours to read: read it, and what follows. */
+static int load_run(struct load *l, uint64_t bytes)
+{
+	struct pages *p = l->p;
+	uint32_t drops = atomic_load(&p->drops);
+	uint32_t most = load_most(p, bytes);
+	struct pages_run run;
+	int err;
+
+	err = p->ops->map(p, l->first << p->cache->block_shift, &run);
+	if (err == 0 && most > run_blocks(p, &run))
+		most = run_blocks(p, &run);
+	if (err == 0) {
+		load_gather(l, most);
+		load_top(p, l->first + l->count);
+		err = load_fill(l, &run);
+	}
+	/* Pairs with pages_drop(), which raises the count and then waits for
+	 * whoever still has a block of the range pinned. */
+	if (err == 0 && atomic_load(&p->drops) != drops)
+		err = -EAGAIN;
+	for (uint32_t i = 0; i < l->count; i++) {
+		buf_read_end(l->bufs[i], err);
+		buf_put(l->bufs[i]);
+	}
+	return err == -EAGAIN ? 0 : err;
+}
+
+/* @b is the first block of a load of @bytes, pinned. */
+static int load_first(struct pages *p, struct pages_ahead *ahead, struct buf *b,
+	uint64_t bytes)
+{
+	struct load *l = malloc(sizeof(*l));
+	int err;
+
+	if (l == NULL) {
+		buf_read_end(b, -ENOMEM);
+		buf_put(b);
+		return -ENOMEM;
+	}
+	*l = (struct load){.p = p, .first = b->block, .count = 1};
+	l->bufs[0] = b;
+	err = load_run(l, bytes);
+	if (ahead != NULL)
+		atomic_store_explicit(&ahead->next,
+			(l->first + l->count) << p->cache->block_shift,
+			memory_order_relaxed);
+	free(l);
+	return err;
+}
+
+/*
+ * How much to load when a read of @bytes misses at @offset.  Who reads on
+ * where the last load ended is reading in sequence.  Only misses look at
+ * @ahead: readers of what is cached store nothing, whoever shares the file.
+ */
+static uint64_t ahead_bytes(
+	struct pages_ahead *ahead, uint64_t offset, uint64_t bytes)
+{
+	uint32_t window;
+
+	if (ahead == NULL)
+		return bytes;
+	window = atomic_load_explicit(&ahead->window, memory_order_relaxed);
+	if (offset != atomic_load_explicit(&ahead->next, memory_order_relaxed))
+		window = 0;
+	else if (window < AHEAD_FIRST)
+		window = AHEAD_FIRST;
+	else if (window < AHEAD_MOST)
+		window *= 2;
+	atomic_store_explicit(&ahead->window, window, memory_order_relaxed);
+	return bytes > window ? bytes : window;
+}
+
+/* See to it that the block at @offset can be found, or say why not. */
+static int load_at(struct pages *p, struct pages_ahead *ahead, uint64_t offset,
+	uint64_t bytes)
+{
+	struct cache *c = p->cache;
+	uint64_t index = offset >> c->block_shift;
+	uint64_t start = index << c->block_shift;
+	struct buf *b;
+	bool mine;
+	int err;
+
+	load_top(p, index + 1);
+	err = buf_find_or_add(c, key_of(p, index), BUF_READING, &b, &mine);
+	if (err != 0)
+		return err;
+	if (!mine) {
+		err = buf_read_wait(b);
+		buf_put(b);
+		return err == -EAGAIN ? 0 : err;
+	}
+	bytes = ahead_bytes(ahead, start, bytes + (offset - start));
+	return load_first(p, ahead, b, bytes);
+}
+
+int pages_read(struct pages *p, const _Atomic uint64_t *size,
+	struct pages_ahead *ahead, uint64_t offset, size_t bytes, void *to,
+	size_t *done)
+{
+	struct reader r = {.p = p,
+		.size = size,
+		.offset = offset,
+		.left = bytes,
+		.to = to};
+	int err = 0;
+
+	while (r.left > 0 && err == 0) {
+		if (copy_section(&r))
+			continue;
+		if (r.end || r.offset >= atomic_load(size))
+			break;
+		err = load_at(p, ahead, r.offset, r.left);
+	}
+	if (err != 0 && r.left == bytes)
+		return err;
+	*done = bytes - r.left;
+	return 0;
+}
+
+/* ---- dropping ------------------------------------------------------------------- */
+
+void pages_drop(struct pages *p, uint64_t offset, uint64_t bytes)
+{
+	struct cache *c = p->cache;
+	uint64_t top = atomic_load(&p->top);
+	uint64_t from = offset >> c->block_shift;
+	uint64_t end =
+		bytes > UINT64_MAX - offset ? UINT64_MAX : offset + bytes;
+
+	if (bytes == 0)
+		return;
+	atomic_fetch_add(&p->drops, 1);
+	for (uint64_t i = from; i < top && i << c->block_shift < end; i++) {
+		/* Only loads pin, and this one will not outlive its read. */
+		while (buf_forget(c, key_of(p, i)) == -EBUSY)
+			(void)sched_yield();
+	}
+}
+
+void pages_fini(struct pages *p)
+{
+	pages_drop(p, 0, UINT64_MAX);
+}

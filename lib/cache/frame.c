@@ -100,8 +100,12 @@ void frames_fini(struct cache *c)
 {
 	uint64_t used = atomic_load(&c->buf_used);
 
-	for (uint64_t i = 0; i < used; i++)
-		mtx_fini(&cache_buf_at(c, i)->lock);
+	for (uint64_t i = 0; i < used; i++) {
+		struct buf *b = cache_buf_at(c, i);
+
+		ASSERT(atomic_load(&b->pins) <= 0);
+		mtx_fini(&b->lock);
+	}
 	stock_fini(&c->buf_stock);
 	munmap(c->bufs, array_bytes(c));
 }

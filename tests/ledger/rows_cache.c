@@ -10,7 +10,7 @@
 
 /* Block 0 is everybody's; each CPU has some of its own, next to each other as
  * in a file system, so that neighbours would show false sharing. */
-enum { BLOCK_BYTES = 4096, SHARED = 0, OWN = 4 };
+enum { BLOCK_BYTES = 4096, SHARED = 0, OWN = 4, COPIES = 1024 };
 
 static struct blk_dev *dev;
 static struct cache *cache;
@@ -47,11 +47,14 @@ static int open_cache(void)
 
 	if (err == 0)
 		err = cache_open(dev, &opts, &cache);
+	if (err == 0)
+		err = cache_reserve(cache, COPIES);
 	return err == 0 ? warm_up() : err;
 }
 
 static void close_cache(void)
 {
+	cache_unreserve(cache, COPIES);
 	cache_close(cache);
 	blk_close(dev);
 }
@@ -125,12 +128,28 @@ static int run_dirty_own(unsigned cpu)
 	return 0;
 }
 
+static int run_copies(unsigned cpu)
+{
+	void *copies[OWN];
+
+	(void)cpu;
+	for (unsigned i = 0; i < OWN; i++) {
+		copies[i] = cache_copy_alloc(cache);
+		if (copies[i] == NULL)
+			return -ENOMEM;
+	}
+	for (unsigned i = 0; i < OWN; i++)
+		cache_copy_free(cache, copies[i]);
+	return 0;
+}
+
 static const struct ledger_op ops[] = {
 	{"cache_peek_rcu, same block", false, run_peek_shared},
 	{"cache_peek_rcu, own blocks", false, run_peek_own},
 	{"cache_get, same block", true, run_get_shared},
 	{"cache_get, own blocks", false, run_get_own},
 	{"buf_dirty, own block", false, run_dirty_own},
+	{"cache_copy_alloc and free", false, run_copies},
 };
 
 const struct ledger_group ledger_cache = {

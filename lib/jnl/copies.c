@@ -5,12 +5,14 @@
  * One entry for each distinct block at home, in an array that a hash of
  * indices finds; at most as many as the log has blocks.  Revokes are looked up
  * here and need no memory of their own: a revoke of a block that the log has
- * no copy of means nothing.
+ * no copy of means nothing.  The hash is salted, since the log's author chooses
+ * the blocks.
  */
 #include <errno.h>
 #include <stdlib.h>
 
 #include "base/hash.h"
+#include "base/salt.h"
 #include "jnl/replay_int.h"
 
 enum { SLOTS_MIN = 64 };
@@ -19,7 +21,7 @@ enum { SLOTS_MIN = 64 };
 static uint32_t *find_slot(const struct jnl_copies *c, blk_no home)
 {
 	uint32_t mask = c->slot_count - 1;
-	uint32_t i = (uint32_t)hash_u64(home) & mask;
+	uint32_t i = (uint32_t)hash_u64(home ^ c->salt) & mask;
 
 	while (c->slots[i] != 0 && c->all[c->slots[i] - 1].home != home)
 		i = (i + 1) & mask;
@@ -49,6 +51,7 @@ static int grow(struct jnl_copies *c)
 	c->room = room;
 	c->slots = slots;
 	c->slot_count = slot_count;
+	c->salt = salt_new();
 	for (uint32_t i = 0; i < c->count; i++)
 		*find_slot(c, all[i].home) = i + 1;
 	return 0;

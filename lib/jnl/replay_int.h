@@ -81,6 +81,7 @@ struct jnl_copies {
 	uint32_t room;
 	uint32_t *slots; /* hash of homes: index into all, plus 1; 0: free */
 	uint32_t slot_count; /* a power of two, or 0 */
+	uint64_t salt;
 };
 
 /* Remember @copy as the newest of its home.  -ENOMEM. */

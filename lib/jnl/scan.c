@@ -17,7 +17,9 @@
  *
  * With asynchronous commit nothing orders the blocks of one transaction, so
  * only a later commit block proves damage, and data whose checksums are bad
- * (v2, v3) are torn unless one follows.
+ * (v2, v3) are torn unless the next transaction has begun.
+ *
+ * The search for such a commit block ends the scan, so it happens once.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -258,25 +260,37 @@ static int doubt_commit(struct scanner *s, const char *reason, bool can_be_torn)
 		reason, s->at);
 }
 
+/* Does an intact block of the next transaction follow the commit at hand?  No
+ * transaction writes to the log before the one before it is complete. */
+static int look_ahead(struct scanner *s, bool *follows)
+{
+	struct jnl_walk_block b;
+	int err = jnl_log_decode(s->log, jnl_log_after(s->log, s->at, 1), &b);
+
+	*follows = err == 0 && b.kind != JNL_WALK_STRAY &&
+		   b.kind != JNL_WALK_SUPER && b.tid == s->tid + 1 &&
+		   b.sum != JNL_SUM_BAD && b.damage == NULL;
+	return err;
+}
+
 static int take_commit(struct scanner *s, const struct jnl_walk_block *b)
 {
 	const struct jnl_super *sb = &s->log->sb;
 	uint64_t seconds = b->commit.seconds;
-	bool found = false;
-	int err;
+	bool follows = true;
+	int err = 0;
 
 	if (b->sum == JNL_SUM_BAD)
 		return doubt_commit(
 			s, "bad commit block", looks_torn(s, b->data));
 	if (!jnl_commit_covers(sb, b->data, s->v1_crc))
 		return doubt_commit(s, "bad checksum over its blocks", false);
-	if (s->data_torn) {
-		err = find_commit(s, s->tid + 1, &found);
-		if (err != 0)
-			return err;
-		if (!found)
-			return end(s, "bad data before the commit block");
-	}
+	if (s->data_torn)
+		err = look_ahead(s, &follows);
+	if (err != 0)
+		return err;
+	if (!follows)
+		return end(s, "bad data before the commit block");
 	err = accept(s);
 	if (err == 0)
 		s->last_seconds = seconds;

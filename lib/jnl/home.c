@@ -185,13 +185,12 @@ static uint32_t tail_collect(
 
 static void done_free_all(struct list *gone)
 {
-	while (!list_empty(gone)) {
-		struct jnl_done *done =
-			LIST_ENTRY(gone->next, struct jnl_done, link);
+	struct list *pos;
+	struct list *after;
 
-		list_del(&done->link);
-		free(done);
-	}
+	list_for_each_safe (pos, after, gone)
+		free(LIST_ENTRY(pos, struct jnl_done, link));
+	list_init(gone);
 }
 
 static int tail_move(struct jnl *j)
@@ -245,10 +244,13 @@ int jnl_home_some(struct jnl *j, bool *stuck)
 
 void jnl_home_discard(struct jnl *j)
 {
+	struct list gone;
+	struct list *pos;
+
+	list_init(&gone);
 	mtx_lock(&j->lock);
-	while (!list_empty(&j->done)) {
-		struct jnl_done *done =
-			LIST_ENTRY(j->done.next, struct jnl_done, link);
+	list_for_each (pos, &j->done) {
+		struct jnl_done *done = LIST_ENTRY(pos, struct jnl_done, link);
 
 		while (!list_empty(&done->home)) {
 			struct jnl_buf *jb = LIST_ENTRY(
@@ -257,8 +259,8 @@ void jnl_home_discard(struct jnl *j)
 			home_unlink_locked(j, jb);
 			buf_put(jnl_buf_home(jb));
 		}
-		list_del(&done->link);
-		free(done);
 	}
+	list_splice_tail(&gone, &j->done);
 	mtx_unlock(&j->lock);
+	done_free_all(&gone);
 }

@@ -12,6 +12,7 @@
  * process then ends without closing anything.
  */
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -150,8 +151,7 @@ static void maker_report(const struct maker *m, const char *out)
 	CHECK(fclose(file) == 0);
 	for (uint32_t i = 0; i < m->count; i++)
 		if (m->freed[i])
-			(void)printf(
-				"%llu\n", (unsigned long long)(m->first + i));
+			(void)printf("%" PRIu64 "\n", m->first + i);
 	(void)fflush(stdout);
 }
 

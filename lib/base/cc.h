@@ -6,6 +6,7 @@
 #include <stddef.h>
 
 #define MUST_USE          __attribute__((warn_unused_result))
+#define NOINLINE          __attribute__((noinline))
 #define NORETURN          __attribute__((noreturn))
 #define PRINTF(fmt, args) __attribute__((format(printf, fmt, args)))
 

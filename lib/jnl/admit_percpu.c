@@ -102,25 +102,42 @@ static int percpu_make_up(struct jnl *j, struct jnl_op *op, uint32_t credits)
 	return 0;
 }
 
+/* @op is counted, its credits are still to be found. */
+NOINLINE static int percpu_enter_poor(
+	struct jnl *j, struct jnl_op *op, uint32_t credits)
+{
+	int err = percpu_make_up(j, op, credits);
+
+	if (err != 0)
+		percpu_leave_word(j, op, -ONE_OP);
+	return err;
+}
+
+/* @op is counted, but cannot stay. */
+NOINLINE static int percpu_withdraw(
+	struct jnl *j, struct jnl_op *op, uint32_t credits)
+{
+	percpu_leave_word(j, op, credits - ONE_OP);
+	return -EAGAIN;
+}
+
 static int percpu_enter(struct jnl *j, struct jnl_op *op, uint32_t credits)
 {
+	uint64_t stamp = atomic_load(&j->gate);
+	struct jnl_shard *s;
 	uint64_t word;
 
-	op->stamp = atomic_load(&j->gate);
-	if (op->stamp == 0)
+	op->stamp = stamp;
+	if (UNLIKELY(stamp == 0))
 		return -EAGAIN;
 	op->shard = cpu_shard(j->shard_count);
+	s = percpu_shard(j, op);
 	/* Pairs with the sealer's store to the gate: see above. */
-	word = atomic_fetch_add(&percpu_shard(j, op)->word, ONE_OP - credits);
-	if (UNLIKELY(atomic_load(&j->gate) != op->stamp)) {
-		percpu_leave_word(j, op, credits - ONE_OP);
-		return -EAGAIN;
-	}
-	if (UNLIKELY(LOW(word) < (int64_t)credits) &&
-		percpu_make_up(j, op, credits) != 0) {
-		percpu_leave_word(j, op, -ONE_OP);
-		return -ENOSPC;
-	}
+	word = atomic_fetch_add(&s->word, ONE_OP - credits);
+	if (UNLIKELY(atomic_load(&j->gate) != stamp))
+		return percpu_withdraw(j, op, credits);
+	if (UNLIKELY(LOW(word) < (int64_t)credits))
+		return percpu_enter_poor(j, op, credits);
 	return 0;
 }
 

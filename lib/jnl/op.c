@@ -50,7 +50,16 @@ static int op_nest(struct jnl_op *outer, uint32_t credits, struct jnl_op *op)
 	return 0;
 }
 
-static int op_enter(struct jnl *j, uint32_t credits, struct jnl_op *op)
+static inline int op_try(struct jnl *j, uint32_t credits, struct jnl_op *op)
+{
+	return UNLIKELY(atomic_load(&j->error) != 0)
+		       ? -EROFS
+		       : j->admit->enter(j, op, credits);
+}
+
+/* The first attempt met a closed gate, or no room. */
+NOINLINE static int op_enter_late(
+	struct jnl *j, uint32_t credits, struct jnl_op *op)
 {
 	bool waited = false;
 
@@ -58,9 +67,7 @@ static int op_enter(struct jnl *j, uint32_t credits, struct jnl_op *op)
 		/* Read before the attempt: a gate that opens after it has
 		 * changed the word, and the wait below returns at once. */
 		uint32_t seen = atomic_load(&j->gate_seq);
-		int err = atomic_load(&j->error) != 0
-				  ? -EROFS
-				  : j->admit->enter(j, op, credits);
+		int err = op_try(j, credits, op);
 
 		if (err != -EAGAIN && err != -ENOSPC)
 			return err;
@@ -78,14 +85,19 @@ int jnl_begin(struct jnl *j, uint32_t credits, struct jnl_op *op)
 	struct jnl_op *outer = op_find(j);
 	int err;
 
-	if (outer != NULL)
+	if (UNLIKELY(outer != NULL))
 		return op_nest(outer, credits, op);
 	if (credits > j->op_max)
 		return -ENOSPC;
 	rank_assert_below(RANK_JNL_OP);
-	*op = (struct jnl_op){.jnl = j, .credits = credits};
-	err = op_enter(j, credits, op);
-	if (err == 0)
+	op->jnl = j;
+	op->outer = NULL;
+	op->credits = credits;
+	op->used = 0;
+	err = op_try(j, credits, op);
+	if (UNLIKELY(err == -EAGAIN || err == -ENOSPC))
+		err = op_enter_late(j, credits, op);
+	if (LIKELY(err == 0))
 		op_push(op);
 	return err;
 }

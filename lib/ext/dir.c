@@ -346,6 +346,62 @@ static int dir_lookup(
 	return linear_lookup(w, damage);
 }
 
+/* The number that ".." of directory @core has. */
+static int parent_read(const struct ext_node *dir, const struct ext_inode *core,
+	uint32_t *parent, struct ext_damage *damage)
+{
+	struct ext_node child = {.inode.fs = dir->inode.fs, .core = *core};
+	struct ext_dir_area area;
+	struct ext_dirent e;
+	struct le32 raw;
+	struct buf *buf;
+	int err;
+
+	if (core->flags & EXT_INODE_INLINE_DATA) {
+		memcpy(&raw, core->block, sizeof(raw));
+		*parent = le32_get(raw);
+		return 0;
+	}
+	err = ext_dir_block_get(&child, 0, EXT_DIR_ANY, &buf, damage);
+	if (err)
+		return err;
+	area = ext_dir_area_of(&child, buf);
+	err = ext_dirent_find(&area, "..", 2, &e, damage);
+	buf_put(buf);
+	if (!err)
+		*parent = e.ino;
+	return err;
+}
+
+/*
+ * A directory hangs where its ".." says and nowhere else, so that nobody who
+ * goes down meets one that he is inside of.
+ */
+static int place_check(
+	const struct ext_node *dir, uint32_t ino, struct ext_damage *damage)
+{
+	const struct ext_mount *m = ext_node_mount(dir);
+	struct ext_inode core;
+	uint32_t parent = 0;
+	const uint8_t *raw;
+	struct buf *buf;
+	int err = ext_inode_get(m, ino, &core, &buf, &raw, damage);
+
+	if (err)
+		return err;
+	buf_put(buf);
+	if (!S_ISDIR(core.mode))
+		return 0;
+	err = parent_read(dir, &core, &parent, damage);
+	if (err && err != -ENOENT)
+		return err;
+	if (parent == dir->core.ino && ino != EXT_INO_ROOT)
+		return 0;
+	return EXT_DAMAGED(damage, -EUCLEAN, dir->core.at, dir->core.ino,
+		"directory: a name leads to directory %u, which belongs to %u",
+		ino, parent);
+}
+
 /* No name leads to the journal and its like. */
 static int ino_check(
 	const struct ext_node *dir, uint32_t ino, struct ext_damage *damage)
@@ -374,6 +430,8 @@ int ext_lookup(struct vfs_inode *inode, const char *name, uint32_t name_bytes,
 
 	if (!err)
 		err = ino_check(dir, w.ino, &damage);
+	if (!err && !ext_name_is_dots(name, name_bytes))
+		err = place_check(dir, w.ino, &damage);
 	if (!err)
 		*ino = w.ino;
 	return ext_report(err, &damage);

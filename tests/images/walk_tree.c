@@ -547,6 +547,20 @@ static void names_add(
 	n->list[n->count++] = line;
 }
 
+/* A damaged directory may have two names: the second is not gone into. */
+static bool first_visit(vfs_ino ino)
+{
+	static vfs_ino *seen;
+	static size_t count;
+
+	for (size_t i = 0; i < count; i++)
+		if (seen[i] == ino)
+			return false;
+	seen = must(reallocarray(seen, count + 1, sizeof(*seen)));
+	seen[count++] = ino;
+	return true;
+}
+
 static void walk(struct tree *t, const char *path);
 
 static bool is_dots(const char *name)
@@ -599,7 +613,7 @@ static void walk(struct tree *t, const char *path)
 	if (S_ISREG(a.mode))
 		print_contents(t, path);
 	putchar('\n');
-	if (S_ISDIR(a.mode))
+	if (S_ISDIR(a.mode) && first_visit(a.ino))
 		walk_names(t, path);
 }
 

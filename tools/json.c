@@ -2,6 +2,7 @@
 /* json.c - see json.h. */
 #include "tools/json.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "base/assert.h"
@@ -148,6 +149,15 @@ void json_signed(struct json *j, const char *key, int64_t value)
 {
 	lead(j, key);
 	(void)fprintf(j->out, "%lld", (long long)value);
+}
+
+void json_real(struct json *j, const char *key, double value)
+{
+	lead(j, key);
+	if (isfinite(value))
+		(void)fprintf(j->out, "%.9g", value);
+	else
+		put(j, "null");
 }
 
 void json_bool(struct json *j, const char *key, bool value)

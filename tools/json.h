@@ -35,6 +35,8 @@ void json_string(struct json *j, const char *key, const char *value);
 void json_hex(struct json *j, const char *key, const void *data, size_t bytes);
 void json_unsigned(struct json *j, const char *key, uint64_t value);
 void json_signed(struct json *j, const char *key, int64_t value);
+/* Nine digits; null where there is no number. */
+void json_real(struct json *j, const char *key, double value);
 void json_bool(struct json *j, const char *key, bool value);
 
 /* A line break between two values, for the reader's sake. */

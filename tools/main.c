@@ -7,7 +7,8 @@
 #include "tools/tool.h"
 #include "tools/version.h"
 
-static const struct tool_command *const commands[] = {&tool_journal};
+static const struct tool_command *const commands[] = {
+	&tool_bench, &tool_journal};
 
 static const char usage[] =
 	"Usage: extant COMMAND [options] IMAGE...\n"
@@ -16,6 +17,7 @@ static const char usage[] =
 	"without mounting them.\n"
 	"\n"
 	"Commands:\n"
+	"  bench            measure configurations against each other\n"
 	"  journal dump     show each block of a journal\n"
 	"  journal replay   bring a file system up to date by its journal\n"
 	"\n"

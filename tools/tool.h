@@ -25,6 +25,7 @@ struct tool_command {
 	const char *usage; /* whole text for --help */
 };
 
+extern const struct tool_command tool_bench; /* bench/bench.c */
 extern const struct tool_command tool_journal;
 
 /* Complain about @file, which may be NULL; returns TOOL_FAILED. */

@@ -93,10 +93,15 @@ def needs_recovery(image):
 
 def journal_blocks(image):
     """Device blocks of the internal journal and of its map."""
-    text = run("debugfs", "-R", "blocks <8>", image).stdout
-    blocks = {int(word) for word in text.split()}
+    blocks = {int(word) for word in ask_debugfs(image, "blocks <8>").split()}
     expect(blocks, "debugfs finds no journal blocks")
     return blocks
+
+
+def ask_debugfs(image, request):
+    """What debugfs says, with -c: the bitmaps of a file system that needs
+    recovery may be anything."""
+    return run("debugfs", "-c", "-R", request, image).stdout
 
 
 def debugfs(image, *commands):

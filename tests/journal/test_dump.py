@@ -15,7 +15,7 @@ import subprocess
 import judge
 import test_debugfs
 import test_kernel
-from judge import expect, run
+from judge import expect
 
 FOUND = re.compile(r"Found (?:expected )?sequence (\d+), type (\d+) "
                    r"\([^)]*\) at block (\d+)")
@@ -29,7 +29,7 @@ FLAGS = {"escape": 1, "same_uuid": 2, "deleted": 4, "last": 8}
 def logdump(image, options, journal=None):
     """{log block: (type, sequence, what it holds)} as debugfs says."""
     outside = f" -f {journal}" if journal else ""
-    text = run("debugfs", "-R", f"logdump {options}{outside}", image).stdout
+    text = judge.ask_debugfs(image, f"logdump {options}{outside}")
     blocks = {}
     for line in text.splitlines():
         if match := FOUND.match(line):

@@ -76,7 +76,7 @@ static int look_readlink(const struct vfs_spot *spot, bool sleeps, void *arg)
 		inode, look->to, look->bytes, &look->done);
 }
 
-int vfs_readlink(const struct vfs_at *at, const char *path, char *to,
+int vfs_readlink(const struct vfs_at *at, const char *path, void *to,
 	size_t bytes, size_t *done)
 {
 	struct bytes_look look = {.to = to, .bytes = bytes};
@@ -136,7 +136,7 @@ int vfs_getxattr(const struct vfs_at *at, const char *path, unsigned flags,
 }
 
 int vfs_listxattr(const struct vfs_at *at, const char *path, unsigned flags,
-	char *to, size_t bytes, size_t *done)
+	void *to, size_t bytes, size_t *done)
 {
 	struct bytes_look look = {.to = to, .bytes = bytes};
 	int err = look_held(at, path, flags, look_listxattr, &look);

@@ -16,12 +16,15 @@ static struct lock_class class_inode = {.name = "vfs.inode", .rank = RANK_HASH};
 static struct lock_class class_clock = {
 	.name = "vfs.clock", .rank = RANK_CACHE};
 
-static struct tally *vfs_tally(struct vfs *vfs, unsigned i)
-{
-	struct tally *const all[] = {&vfs->dentry_count, &vfs->inode_count,
-		&vfs->lookup_count, &vfs->fallback_count, &vfs->evict_count};
+enum { TALLIES = 5 };
 
-	return i < ARRAY_COUNT(all) ? all[i] : NULL;
+static void vfs_tallies(struct vfs *vfs, struct tally *out[TALLIES])
+{
+	out[0] = &vfs->dentry_count;
+	out[1] = &vfs->inode_count;
+	out[2] = &vfs->lookup_count;
+	out[3] = &vfs->fallback_count;
+	out[4] = &vfs->evict_count;
 }
 
 static int open_clocks(struct vfs *vfs)
@@ -43,8 +46,11 @@ static int open_clocks(struct vfs *vfs)
 
 static void vfs_free(struct vfs *vfs)
 {
-	for (unsigned i = 0; vfs_tally(vfs, i) != NULL; i++)
-		tally_fini(vfs_tally(vfs, i));
+	struct tally *tally[TALLIES];
+
+	vfs_tallies(vfs, tally);
+	for (unsigned i = 0; i < TALLIES; i++)
+		tally_fini(tally[i]);
 	vfs_table_fini(&vfs->dentries);
 	vfs_table_fini(&vfs->inodes);
 	free(vfs->clock);
@@ -54,6 +60,7 @@ static void vfs_free(struct vfs *vfs)
 int vfs_open(const struct vfs_opts *opts, struct vfs **out)
 {
 	struct vfs *vfs = aligned_alloc(LINE_BYTES, sizeof(*vfs));
+	struct tally *tally[TALLIES];
 	int err = 0;
 
 	if (vfs == NULL)
@@ -66,8 +73,9 @@ int vfs_open(const struct vfs_opts *opts, struct vfs **out)
 		vfs->limit = ENTRIES_LEAST;
 	mtx_init(&vfs->mount_lock, &class_mount);
 	list_init(&vfs->mounts);
-	for (unsigned i = 0; err == 0 && vfs_tally(vfs, i) != NULL; i++)
-		err = tally_init(vfs_tally(vfs, i));
+	vfs_tallies(vfs, tally);
+	for (unsigned i = 0; err == 0 && i < TALLIES; i++)
+		err = tally_init(tally[i]);
 	if (err == 0)
 		err = vfs_table_init(&vfs->dentries, vfs->limit, &class_dentry);
 	if (err == 0)

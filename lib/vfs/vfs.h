@@ -266,13 +266,13 @@ MUST_USE int vfs_stat(const struct vfs_at *at, const char *path, unsigned flags,
 MUST_USE int vfs_access(
 	const struct vfs_at *at, const char *path, unsigned flags, int mode);
 
-MUST_USE int vfs_readlink(const struct vfs_at *at, const char *path, char *to,
+MUST_USE int vfs_readlink(const struct vfs_at *at, const char *path, void *to,
 	size_t bytes, size_t *done);
 
 MUST_USE int vfs_getxattr(const struct vfs_at *at, const char *path,
 	unsigned flags, const char *name, void *to, size_t bytes, size_t *done);
 MUST_USE int vfs_listxattr(const struct vfs_at *at, const char *path,
-	unsigned flags, char *to, size_t bytes, size_t *done);
+	unsigned flags, void *to, size_t bytes, size_t *done);
 
 MUST_USE int vfs_statfs(
 	const struct vfs_at *at, const char *path, struct vfs_statfs *out);

@@ -83,31 +83,37 @@ static void inline_read(
 	memset(to + have, 0, bytes - have);
 }
 
+static int pages_map(struct pages *p, uint64_t offset, struct pages_run *out)
+{
+	const struct ext_node *node =
+		ext_node_of(CONTAINER_OF(p, struct vfs_inode, pages));
+	struct ext_damage damage = {.block = LOG_NO_BLOCK};
+	int err = data_map(
+		ext_node_mount(node), &node->core, offset, out, &damage);
+
+	return ext_report(err, &damage);
+}
+
+const struct pages_ops ext_pages_ops = {.map = pages_map};
+
 int ext_pread(struct vfs_inode *inode, struct pages_ahead *ahead,
 	uint64_t offset, size_t bytes, void *to, size_t *done)
 {
 	const struct ext_node *node = ext_node_of(inode);
-	struct ext_damage damage = {.block = LOG_NO_BLOCK};
 	uint64_t size = node->core.bytes;
-	int err;
 
-	(void)ahead;
 	if (node->core.flags & EXT_INODE_ENCRYPT)
 		return -ENOKEY;
+	if (!node->inlined)
+		return pages_read(&inode->pages, &inode->size, ahead, offset,
+			bytes, to, done);
 	if (offset >= size)
 		bytes = 0;
 	else if (bytes > size - offset)
 		bytes = (size_t)(size - offset);
-	if (node->inlined) {
-		inline_read(node, offset, bytes, to);
-		*done = bytes;
-		return 0;
-	}
-	err = ext_read_plain(
-		ext_node_mount(node), &node->core, offset, bytes, to, &damage);
-	if (!err)
-		*done = bytes;
-	return ext_report(err, &damage);
+	inline_read(node, offset, bytes, to);
+	*done = bytes;
+	return 0;
 }
 
 int ext_seek(struct vfs_inode *inode, uint64_t offset, bool data, uint64_t *out)

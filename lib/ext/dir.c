@@ -246,9 +246,11 @@ static bool is_ascii(const char *name, uint32_t bytes)
 	return true;
 }
 
-static char fold(char c)
+static unsigned fold(char c)
 {
-	return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
+	unsigned byte = (uint8_t)c;
+
+	return byte >= 'A' && byte <= 'Z' ? byte - 'A' + 'a' : byte;
 }
 
 static bool folds_alike(const char *a, const char *b, uint32_t bytes)

@@ -168,7 +168,7 @@ uint32_t ext_hash_name(unsigned version, const uint32_t seed[4],
 	switch (version % EXT_HASH_UNSIGNED) {
 	case EXT_HASH_HALF_MD4:
 		for (uint32_t i = 0; i < pieces(bytes, MD4_WORDS); i++) {
-			words_of(name + i * MD4_WORDS * 4,
+			words_of(name + (size_t)i * MD4_WORDS * 4,
 				bytes - i * MD4_WORDS * 4, is_unsigned, words,
 				MD4_WORDS);
 			half_md4(state, words);
@@ -178,7 +178,7 @@ uint32_t ext_hash_name(unsigned version, const uint32_t seed[4],
 		break;
 	case EXT_HASH_TEA:
 		for (uint32_t i = 0; i < pieces(bytes, TEA_WORDS); i++) {
-			words_of(name + i * TEA_WORDS * 4,
+			words_of(name + (size_t)i * TEA_WORDS * 4,
 				bytes - i * TEA_WORDS * 4, is_unsigned, words,
 				TEA_WORDS);
 			tea(state, words);

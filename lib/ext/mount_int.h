@@ -39,14 +39,14 @@ struct ext_node {
 	_Atomic uint32_t index; /* [atomic] enum ext_index_state */
 };
 
-static inline struct ext_mount *ext_mount_of(const struct vfs_fs *fs)
+static inline struct ext_mount *ext_mount_of(struct vfs_fs *fs)
 {
-	return (struct ext_mount *)(uintptr_t)fs;
+	return (struct ext_mount *)(void *)fs;
 }
 
-static inline struct ext_node *ext_node_of(const struct vfs_inode *inode)
+static inline struct ext_node *ext_node_of(struct vfs_inode *inode)
 {
-	return (struct ext_node *)(uintptr_t)inode;
+	return (struct ext_node *)(void *)inode;
 }
 
 static inline struct ext_mount *ext_node_mount(const struct ext_node *node)

@@ -360,10 +360,16 @@ int ext_inode_load(struct vfs_fs *fs, struct vfs_inode *inode)
 	}
 	attr_set(&m->ext.super, node);
 	atomic_store(&inode->has_acl, ext_has_acl(node));
+	if (S_ISREG(node->core.mode))
+		pages_init(&inode->pages, fs->cache, &ext_pages_ops);
 	return 0;
 }
 
 void ext_inode_drop(struct vfs_inode *inode)
 {
-	node_free(ext_node_of(inode));
+	struct ext_node *node = ext_node_of(inode);
+
+	if (S_ISREG(node->core.mode))
+		pages_fini(&inode->pages);
+	node_free(node);
 }

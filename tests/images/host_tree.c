@@ -19,7 +19,7 @@ static const char *host_path(const struct tree *t, const char *path)
 {
 	static char full[2 * PATH_MAX];
 
-	snprintf(full, sizeof(full), "%s/%s", t->host, path);
+	(void)snprintf(full, sizeof(full), "%s/%s", t->host, path);
 	return full;
 }
 
@@ -75,7 +75,7 @@ static int host_names(struct tree *t, const char *path,
 	if (!dir)
 		return -errno;
 	errno = 0;
-	while ((e = readdir(dir)))
+	while ((e = readdir(dir))) /* NOLINT(concurrency-mt-unsafe) */
 		add(arg, e->d_name, strlen(e->d_name), e->d_ino, e->d_type);
 	err = -errno;
 	closedir(dir);

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Trees that the kernel made, on many kinds of file system."""
 
+import os
 import sys
 
 from fill import fill
@@ -80,6 +81,63 @@ def test_images_every_hash_is_looked_up():
             indexed(image, "/many", 0)
             said = judge_tree(image, lines=400)
             expect("index" not in said, f"the index was not used: {said}")
+
+
+def test_images_index_of_three_levels_is_the_kernels_tree():
+    # Three names of 250 bytes fill a block of 1 KiB.
+    need_root()
+    image = mke2fs("fs.img", 64 << 20, "-t", "ext4", "-b", "1024", "-O",
+                   "large_dir,^has_journal")
+    with Mounted(image) as top:
+        os.mkdir(f"{top}/deep")
+        for i in range(50000):
+            if i % 50000 == 0:
+                first = f"{top}/deep/{i}"
+                open(first, "wb").close()
+            os.link(first, f"{top}/deep/{i:0>250}")
+    indexed(image, "/deep", 2)
+    said = judge_tree(image, lines=50000)
+    expect("index" not in said, f"the index was not used: {said}")
+
+
+def test_images_deep_maps_are_the_kernels():
+    need_root()
+    for kind in ("ext2", "ext4"):
+        image = mke2fs("fs.img", SIZE, "-t", kind, "-b", "1024", "-O",
+                       "^has_journal")
+        with Mounted(image) as top:
+            with open(f"{top}/deep", "wb") as file:
+                for i in range(6000):
+                    os.pwrite(file.fileno(), b"x", i * 20480)
+        text = run("debugfs", "-R", "stat /deep", image).stdout
+        if kind == "ext2":
+            expect("(TIND)" in text, "no triple indirect block")
+        else:
+            text = run("debugfs", "-R", "dump_extents /deep", image).stdout
+            expect(" 2/ 2 " in text, "the tree is not two levels deep")
+        judge_tree(image)
+
+
+def test_images_external_journal_is_replayed_in_memory():
+    need_root()
+    with open("log.img", "wb") as file:
+        file.truncate(8 << 20)
+    run("mke2fs", "-q", "-F", "-O", "journal_dev", "-b", "4096", "log.img")
+    loop = run("losetup", "-f", "--show", "log.img").stdout.strip()
+    try:
+        image = mke2fs("fs.img", SIZE, "-t", "ext4", "-b", "4096", "-J",
+                       f"device={loop}")
+        with Mounted(image, f"loop,journal_path={loop}") as top:
+            fill(top, 300)
+            run("sync", "-f", top)
+            dirty, log = copy(image, "dirty.img"), copy("log.img", "dirty.log")
+    finally:
+        run("losetup", "-d", loop)
+    ours(dirty, ok=(2,))
+    seen, said = ours(dirty, f"journal={log}")
+    expect("applied in memory" in said, f"nothing replayed: {said}")
+    right, _ = ours(image)
+    expect(seen[1:] == right[1:], "another tree than after unmounting")
 
 
 def test_images_backup_superblock_is_found_and_said():

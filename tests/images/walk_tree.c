@@ -36,7 +36,8 @@ static int failures;
 
 static void complain(const char *path, const char *what, int err)
 {
-	fprintf(stderr, "walk_tree: %s: %s: %s\n", path, what, strerror(-err));
+	(void)fprintf(stderr, "walk_tree: %s: %s: %s\n", path, what,
+		strerrorname_np(-err));
 	printf("/%s !%s %s\n", path, what, strerrorname_np(-err));
 	failures++;
 }
@@ -351,7 +352,7 @@ static void names_add(
 	/* The number and type follow the terminated name. */
 	memcpy(line, name, bytes);
 	line[bytes] = '\0';
-	snprintf(
+	(void)snprintf(
 		line + bytes + 1, 63, "%llu %u", (unsigned long long)ino, type);
 	if (n->count == n->room) {
 		n->room = n->room ? n->room * 2 : 64;
@@ -382,6 +383,7 @@ static bool is_dots(const char *name)
 	return strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
 }
 
+/* As deep as a path may be long. NOLINTNEXTLINE(misc-no-recursion) */
 static void walk_names(struct tree *t, const char *path)
 {
 	struct names n = {0};
@@ -395,7 +397,7 @@ static void walk_names(struct tree *t, const char *path)
 		char *name = n.list[i];
 		char *child = must(malloc(strlen(path) + strlen(name) + 2));
 
-		sprintf(child, "%s%s%s", path, *path ? "/" : "", name);
+		(void)sprintf(child, "%s%s%s", path, *path ? "/" : "", name);
 		printf("/");
 		print_escaped(child);
 		/* Types of dots are known without the disk's. */
@@ -409,6 +411,7 @@ static void walk_names(struct tree *t, const char *path)
 	free(n.list);
 }
 
+/* NOLINTNEXTLINE(misc-no-recursion) */
 static void walk(struct tree *t, const char *path)
 {
 	struct vfs_attr a;
@@ -454,10 +457,10 @@ static void to_stderr(void *arg, const struct log_record *r)
 {
 	(void)arg;
 	if (r->block != LOG_NO_BLOCK)
-		fprintf(stderr, "%s: block %llu: %s\n", r->module,
+		(void)fprintf(stderr, "%s: block %llu: %s\n", r->module,
 			(unsigned long long)r->block, r->text);
 	else
-		fprintf(stderr, "%s: %s\n", r->module, r->text);
+		(void)fprintf(stderr, "%s: %s\n", r->module, r->text);
 }
 
 struct options {
@@ -474,7 +477,7 @@ static void option(struct options *o, const char *text)
 	if (strncmp(text, "journal=", 8) == 0) {
 		if (blk_open_file(
 			    text + 8, 0, why, sizeof(why), &o->mount.journal))
-			fprintf(stderr, "walk_tree: %s\n", why);
+			(void)fprintf(stderr, "walk_tree: %s\n", why);
 	} else if (strncmp(text, "superblock=", 11) == 0) {
 		o->mount.superblock = number;
 	} else if (strncmp(text, "no_replay=", 10) == 0) {
@@ -498,12 +501,12 @@ static int image_open(struct tree *t, const char *image, struct options *o)
 	int err = blk_open_file(image, 0, why, sizeof(why), &dev);
 
 	if (err) {
-		fprintf(stderr, "walk_tree: %s: %s\n", image, why);
+		(void)fprintf(stderr, "walk_tree: %s: %s\n", image, why);
 		return err;
 	}
 	err = ext_mount(dev, &o->mount, &fs, &damage);
 	if (err) {
-		fprintf(stderr, "walk_tree: %s: %s\n", image, damage.why);
+		(void)fprintf(stderr, "walk_tree: %s: %s\n", image, damage.why);
 		return err;
 	}
 	err = vfs_open(&opts, &t->vfs);

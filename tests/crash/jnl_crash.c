@@ -51,6 +51,8 @@ static const struct trial_config configs[] = {
 	{.name = "k1-tid-wraps", .share = 50, .toy = {K1, 200, 200,
 		.max_blocks = 32, .checksum = JNL_CHECKSUM_V3,
 		.first_tid = UINT32_MAX - 40}},
+	{.name = "k1-changes", .share = 100, .changes = true, .toy = {K1, 200,
+		200, .max_blocks = 32}},
 	{.name = "k1-map", .share = 100, .toy = {K1, 200, 200,
 		.max_blocks = 32, .checksum = JNL_CHECKSUM_NONE,
 		.map_extent = 5}},

@@ -318,16 +318,34 @@ static int step_do(struct worker *w, struct step *s, struct jnl_op *op)
 
 /* ---- operations ------------------------------------------------------------------- */
 
-/* The first @paid steps have their credits; others ask for theirs. */
+/* A step that pays for itself: by a larger operation, or one inside it. */
+static int step_pay_do(struct worker *w, struct step *s, struct jnl_op *op)
+{
+	uint32_t credits = credits_of(s->kind);
+	struct jnl_op inner;
+	int err;
+
+	if (draw(w, 2) != 0) {
+		err = jnl_extend(op, credits);
+		return err == 0 ? step_do(w, s, op) : err;
+	}
+	err = jnl_begin(op->jnl, credits, &inner);
+	if (err != 0)
+		return err;
+	err = step_do(w, s, &inner);
+	CHECK(jnl_end(&inner) == jnl_op_tid(op));
+	return err;
+}
+
+/* The first @paid steps have their credits; others pay for themselves. */
 static int op_steps(struct worker *w, struct jnl_op *op, uint32_t paid)
 {
 	int err = toy_touch(w->load->toy, op);
 
 	for (uint32_t i = 0; i < w->count && err == 0; i++) {
-		if (i >= paid)
-			err = jnl_extend(op, credits_of(w->steps[i].kind));
-		if (err == 0)
-			err = step_do(w, &w->steps[i], op);
+		struct step *s = &w->steps[i];
+
+		err = i < paid ? step_do(w, s, op) : step_pay_do(w, s, op);
 	}
 	return err == -EAGAIN ? 0 : err;
 }
@@ -348,7 +366,7 @@ static void op_data(struct worker *w, bool late)
 
 static int op_run(struct worker *w, jnl_tid *tid)
 {
-	uint32_t paid = w->count - (w->count > 1 ? (uint32_t)draw(w, 2) : 0);
+	uint32_t paid = w->count - (uint32_t)draw(w, w->count / 2 + 1);
 	bool late = draw(w, 2) != 0;
 	uint32_t credits = 1; /* for the folded block */
 	struct jnl_op op;

@@ -84,8 +84,20 @@ static struct load_opts load_opts(struct trial *t)
 		.wait_every = either(c->wait_every, WAIT_EVERY)};
 }
 
+/* The log that one life leaves is another's to begin with. */
+static struct toy_opts life_toy(const struct trial *t)
+{
+	struct toy_opts opts = t->config->toy;
+
+	if (t->config->changes)
+		opts.checksum =
+			JNL_CHECKSUM_NONE + (t->opts->seed + t->model.life) % 4;
+	return opts;
+}
+
 static void life_live(struct trial *t)
 {
+	struct toy_opts opts = life_toy(t);
 	struct toy toy;
 	struct load load = {
 		.opts = load_opts(t), .toy = &toy, .model = &t->model};
@@ -93,7 +105,7 @@ static void life_live(struct trial *t)
 	power_on(&t->power, &t->config->toy, &t->start, t->config->pace);
 	blk_fault_delay_flush(t->power.home, FLUSH_NS);
 	load.crash = t->power.crash_home;
-	toy_init(&toy, &t->config->toy, t->power.home, t->power.log);
+	toy_init(&toy, &opts, t->power.home, t->power.log);
 	load_bind(&load);
 	CHECK(toy_start(&toy) == 0);
 	load_run(&load);

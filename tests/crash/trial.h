@@ -20,6 +20,7 @@ struct trial_config {
 	uint32_t ops;        /* in hundredths of what is asked for; 0: all */
 	uint32_t steps;      /* of an operation; 0: up to LOAD_STEPS */
 	uint32_t wait_every; /* operations to a waited one; 0: the default */
+	bool changes;        /* each life has another checksum */
 	enum load_mix mix;
 	enum power_pace pace;
 };

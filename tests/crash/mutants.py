@@ -209,13 +209,16 @@ MUTANTS = [
         )],
     ),
     (
-        "wait-returns-one-early",
+        "wait-only-asks",
         "k1-none",
         [(
             "lib/jnl/wait.c",
-            "	if (atomic_load(&j->committed) >= stamp)\n		return true;",
-            "	if (atomic_load(&j->committed) + 1 >= stamp)\n"
-            "		return true;",
+            "	if (wait_is_vain(j, stamp))\n		return 0;\n"
+            "	atomic_fetch_add(&j->stat_waits, 1);",
+            "	jnl_kick(j, tid);\n"
+            "	if (wait_is_vain(j, stamp) || tid == (jnl_tid)stamp)\n"
+            "		return 0;\n"
+            "	atomic_fetch_add(&j->stat_waits, 1);",
         )],
     ),
     (

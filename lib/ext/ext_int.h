@@ -130,9 +130,9 @@ struct ext_inode {
 	uint8_t block[EXT_MAP_WORDS * 4];
 };
 
-/* Whatever @raw, of inode_bytes, says; nothing is checked. */
-void ext_inode_decode(const struct ext_super *sb, const void *raw, uint32_t ino,
-	blk_no at, struct ext_inode *out);
+/* Whatever @data, of inode_bytes, says; nothing is checked. */
+void ext_inode_decode(const struct ext_super *sb, const void *data,
+	uint32_t ino, blk_no at, struct ext_inode *out);
 
 MUST_USE int ext_inode_read(const struct ext *fs, uint32_t ino,
 	struct ext_inode *out, struct ext_damage *damage);

@@ -248,6 +248,8 @@ static int list_from(
 	return err == -ENODATA ? 0 : err;
 }
 
+/* The operation's type says char. */
+/* NOLINTNEXTLINE(readability-non-const-parameter) */
 int ext_listxattr(struct vfs_inode *inode, char *to, size_t bytes, size_t *done)
 {
 	const struct ext_node *node = ext_node_of(inode);

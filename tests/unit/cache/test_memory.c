@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #include "base/cpu.h"
@@ -75,14 +76,16 @@ static void test_cache_memory_is_bounded_for_each_size(void **state)
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 static uint64_t resident_bytes(void)
 {
-	unsigned long long size;
-	unsigned long long resident;
+	/* The size, then what of it is resident, in pages. */
+	char text[128];
+	char *at = text;
 	FILE *f = fopen("/proc/self/statm", "r");
 
 	assert_non_null(f);
-	assert_int_equal(fscanf(f, "%llu %llu", &size, &resident), 2);
+	assert_non_null(fgets(text, sizeof(text), f));
 	(void)fclose(f);
-	return resident * (uint64_t)sysconf(_SC_PAGESIZE);
+	(void)strtoull(at, &at, 10);
+	return strtoull(at, NULL, 10) * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
 static void test_cache_process_stays_as_small_as_its_arena(void **state)

@@ -164,10 +164,11 @@ static void load_memory(struct load *l, const void *memory, uint64_t bytes)
 	for (uint32_t i = 0; i < l->count; i++) {
 		uint64_t n = bytes < block ? bytes : block;
 
-		if (n != 0)
+		if (n != 0) {
 			memcpy(l->bufs[i]->data, from, n);
+			from += n;
+		}
 		memset((unsigned char *)l->bufs[i]->data + n, 0, block - n);
-		from += n;
 		bytes -= n;
 	}
 }

@@ -73,7 +73,16 @@ static void test_cache_memory_is_bounded_for_each_size(void **state)
 	}
 }
 
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+/* Sanitizers have memory of their own. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define SANITIZED 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define SANITIZED 1
+#endif
+#endif
+
+#ifndef SANITIZED
 static uint64_t resident_bytes(void)
 {
 	/* The size, then what of it is resident, in pages. */

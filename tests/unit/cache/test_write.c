@@ -209,7 +209,8 @@ static void test_cache_write_many_batches(void **state)
 	kit_close(&k);
 }
 
-/* Sleep until the device has seen @writes, or for two seconds. */
+/* Sleep until the device has seen @writes, for two seconds at most, and then
+ * until these are over. */
 static void wait_for_writes(struct kit *k, uint64_t writes)
 {
 	for (int i = 0; i < 2000; i++) {
@@ -217,6 +218,8 @@ static void wait_for_writes(struct kit *k, uint64_t writes)
 			break;
 		usleep(1000);
 	}
+	assert_true(blk_fault_seen(k->dev, BLK_WRITE) >= writes);
+	assert_int_equal(cache_sync(k->cache), 0);
 }
 
 static void test_cache_old_dirty_block_goes_home_by_itself(void **state)

@@ -227,12 +227,9 @@ static void release_one(struct jnl *j, struct jnl_freed *freed)
 	struct buf *b = release_find(j, freed);
 
 	freed->buf = b;
-	if (b != NULL) {
+	/* Its stamp stays: the running transaction may own it already. */
+	if (b != NULL)
 		jnl_home_drop(j, b);
-		mtx_lock(&b->lock);
-		atomic_store(&jnl_buf_of(b)->stamp, 0);
-		mtx_unlock(&b->lock);
-	}
 	/* Should somebody still look at it, the clean copy stays cached until
 	 * jnl_get_create() makes it new. */
 	freed_drop(freed);

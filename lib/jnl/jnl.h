@@ -239,6 +239,11 @@ MUST_USE int jnl_pledge(struct jnl_op *op, struct buf *b);
  * and once the freeing is COMMITTED it leaves cache and checkpoint lists,
  * before the client's committed() is called.  Costs a credit if @b was not
  * part of this transaction yet.  -ENOMEM: nothing happened.
+ *
+ * J3 is the client's to keep, with the help of committed().  The journal itself
+ * bears a block that is metadata again at once, by jnl_get_create() in this
+ * transaction or a later one; whatever else is written there, a crash may undo
+ * or show in the place of what was freed.
  */
 MUST_USE int jnl_forget(struct jnl_op *op, blk_no block, struct buf *b);
 

@@ -212,6 +212,17 @@ static void *overlap_edit(void *arg)
 	return NULL;
 }
 
+static void overlap_start(struct fixture *f, struct overlap *o)
+{
+	assert_int_equal(blk_open_mem(toy_device_bytes(&f->opts), &f->dev), 0);
+	toy_format(&f->opts, f->dev, NULL);
+	toy_init(&f->toy, &f->opts, f->dev, NULL);
+	o->fold = f->toy.client.fold;
+	f->toy.client.fold = overlap_fold;
+	f->toy.user = o;
+	assert_int_equal(toy_start(&f->toy), 0);
+}
+
 static void test_jnl_next_transaction_edits_beside_commit(void **state)
 {
 	struct fixture f = {0};
@@ -222,13 +233,7 @@ static void test_jnl_next_transaction_edits_beside_commit(void **state)
 	jnl_tid tid;
 
 	(void)state;
-	assert_int_equal(blk_open_mem(toy_device_bytes(&f.opts), &f.dev), 0);
-	toy_format(&f.opts, f.dev, NULL);
-	toy_init(&f.toy, &f.opts, f.dev, NULL);
-	o.fold = f.toy.client.fold;
-	f.toy.client.fold = overlap_fold;
-	f.toy.user = &o;
-	assert_int_equal(toy_start(&f.toy), 0);
+	overlap_start(&f, &o);
 	assert_int_equal(pthread_create(&thread, NULL, overlap_edit, &o), 0);
 	assert_int_equal(toy_write(&f.toy, 40, 4, 1, &tid), 0);
 	assert_int_equal(jnl_wait(f.toy.jnl, tid), 0);
@@ -239,6 +244,58 @@ static void test_jnl_next_transaction_edits_beside_commit(void **state)
 	blk_close(copy);
 	jnl_stats_read(f.toy.jnl, &stats);
 	assert_int_equal(stats.frozen_copies, 4);
+	assert_int_equal(toy_stop(&f.toy), 0);
+	assert_int_equal(toy_version_on(&f.opts, f.dev, 40), 2);
+	fixture_end(&f);
+}
+
+/*
+ * Freed in a transaction that is committing, and metadata again in the next
+ * one: what releases the first must leave the second its block.
+ */
+static void *overlap_create(void *arg)
+{
+	struct overlap *o = arg;
+	struct toy *toy = &o->f->toy;
+	struct jnl_op op;
+
+	while (atomic_load(&o->folding) == 0)
+		(void)futex_wait(&o->folding, 0, FUTEX_FOREVER);
+	CHECK(jnl_begin(toy->jnl, 2, &op) == 0);
+	CHECK(toy_touch(toy, &op) == 0);
+	CHECK(toy_put(toy, &op, 40, 2, true) == 0);
+	(void)jnl_end(&op);
+	atomic_store(&o->edited, 1);
+	futex_wake_all(&o->edited);
+	return NULL;
+}
+
+static void test_jnl_freed_block_recreated_beside_commit(void **state)
+{
+	struct fixture f = {0};
+	struct overlap o = {.f = &f, .folding = 1};
+	struct blk_dev *copy;
+	pthread_t thread;
+	jnl_tid tid;
+
+	(void)state;
+	overlap_start(&f, &o);
+	assert_int_equal(toy_write(&f.toy, 40, 1, 1, &tid), 0);
+	assert_int_equal(jnl_wait(f.toy.jnl, tid), 0);
+	atomic_store(&o.folding, 0);
+	assert_int_equal(pthread_create(&thread, NULL, overlap_create, &o), 0);
+	assert_int_equal(toy_free(&f.toy, 40, &tid), 0);
+	assert_int_equal(jnl_wait(f.toy.jnl, tid), 0);
+	assert_int_equal(pthread_join(thread, NULL), 0);
+	/* The older copy is revoked; the newer one is not in the log yet. */
+	copy = recovered_copy(&f);
+	assert_int_not_equal(toy_version_on(&f.opts, copy, 40), 1);
+	assert_int_not_equal(toy_version_on(&f.opts, copy, 40), 2);
+	blk_close(copy);
+	assert_int_equal(jnl_sync(f.toy.jnl), 0);
+	copy = recovered_copy(&f);
+	assert_int_equal(toy_version_on(&f.opts, copy, 40), 2);
+	blk_close(copy);
 	assert_int_equal(toy_stop(&f.toy), 0);
 	assert_int_equal(toy_version_on(&f.opts, f.dev, 40), 2);
 	fixture_end(&f);
@@ -403,6 +460,7 @@ int main(void)
 		cmocka_unit_test(test_jnl_j3_freed_block_is_revoked),
 		cmocka_unit_test(test_jnl_recreated_block_is_not_revoked),
 		cmocka_unit_test(test_jnl_next_transaction_edits_beside_commit),
+		cmocka_unit_test(test_jnl_freed_block_recreated_beside_commit),
 		cmocka_unit_test(test_jnl_j5_log_error_aborts_for_good),
 		cmocka_unit_test(test_jnl_no_journal_writes_home_at_commit),
 		cmocka_unit_test(test_jnl_nested_begin_joins),

@@ -8,7 +8,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-#include "tools/version.h"
+#include "api/version.h"
 
 #if defined(__clang__)
 #define COMPILER "clang " __clang_version__

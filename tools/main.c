@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "extant/extant.h"
 #include "tools/tool.h"
-#include "tools/version.h"
 
 static const struct tool_command *const commands[] = {
 	&tool_bench, &tool_journal};
@@ -75,7 +75,7 @@ int main(int argc, char **argv)
 		return tool_flush(TOOL_OK);
 	}
 	if (strcmp(argv[1], "--version") == 0) {
-		(void)puts("extant " EXTANT_VERSION);
+		printf("extant %s\n", extant_version());
 		return tool_flush(TOOL_OK);
 	}
 	command = find(argv[1]);

@@ -58,10 +58,10 @@ EXTANT_API const char *extant_version(void);
 /* ==== messages ============================================================ */
 
 enum extant_level {
-	EXTANT_DEBUG,
-	EXTANT_NOTE,    /* what was done: a journal replayed into memory */
-	EXTANT_WARNING, /* damage that was read around */
-	EXTANT_ERROR    /* damage that made a call fail */
+	EXTANT_LOG_DEBUG,
+	EXTANT_LOG_NOTE,    /* what was done: a journal replayed into memory */
+	EXTANT_LOG_WARNING, /* damage that was read around */
+	EXTANT_LOG_ERROR    /* damage that made a call fail */
 };
 
 #define EXTANT_NO_BLOCK UINT64_MAX
@@ -150,7 +150,8 @@ EXTANT_API EXTANT_CHECKED int extant_open_device(
 	const struct extant_device *device, const struct extant_opts *opts,
 	struct extant **out, struct extant_problem *problem);
 
-/* -EBUSY: files are open in it, and it stays.  NULL is allowed. */
+/* -EBUSY: files are open in it, and it stays, but what was attached and has
+ * none may be closed.  NULL is allowed. */
 EXTANT_API int extant_close(struct extant *fs);
 
 /*
@@ -187,8 +188,7 @@ struct extant_info {
 	uint32_t inode_count;
 	/* Features: compatible, incompatible, read-only compatible. */
 	uint32_t features[3];
-	bool needs_recovery; /* the journal on disk is dirty */
-	bool has_errors;     /* damage was found before */
+	bool has_errors; /* damage was found before */
 	uint64_t spare[8];
 };
 

@@ -224,4 +224,7 @@ struct ext_mount_opts {
 MUST_USE int ext_mount(struct blk_dev *dev, const struct ext_mount_opts *opts,
 	struct vfs_fs **out, struct ext_damage *damage);
 
+/* The superblock of what ext_mount() made, replay included; valid as long. */
+const struct ext_super *ext_mount_super(struct vfs_fs *fs);
+
 #endif /* EXT_EXT_H */

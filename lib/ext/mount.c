@@ -265,6 +265,11 @@ int ext_mount(struct blk_dev *dev, const struct ext_mount_opts *opts,
 	return 0;
 }
 
+const struct ext_super *ext_mount_super(struct vfs_fs *fs)
+{
+	return &ext_mount_of(fs)->ext.super;
+}
+
 /* ---- the whole ---------------------------------------------------------------- */
 
 /* The kernel keeps a part to itself where extents may have to be split. */

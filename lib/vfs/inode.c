@@ -50,6 +50,7 @@ void vfs_inode_attr(const struct vfs_inode *inode, struct vfs_attr *out)
 			words[i] = SEQ_LOAD(inode->attr[i]);
 	} while (seq_read_retry(&inode->seq, start));
 	memcpy(out, words, sizeof(words));
+	out->fs_id = inode->fs->id;
 }
 
 /* ---- the hash -------------------------------------------------------------------- */

@@ -63,6 +63,7 @@ struct vfs_time {
 /* What stat reports. */
 struct vfs_attr {
 	vfs_ino ino;
+	uint64_t fs_id; /* vfs_fs.id */
 	uint64_t size;
 	uint64_t blocks; /* of 512 bytes */
 	uint32_t mode;   /* type and permission bits, as st_mode */
@@ -172,7 +173,7 @@ struct vfs_fs {
 	const struct vfs_fs_ops *ops; /* [const] */
 	struct cache *cache;          /* [const] or NULL (in memory) */
 	vfs_ino root;                 /* [const] */
-	uint64_t id;                  /* [vfs] st_dev of its files */
+	uint64_t id;                  /* [vfs] vfs_attr.fs_id of its files */
 	struct vfs *vfs;              /* [vfs] */
 };
 

@@ -36,9 +36,21 @@ static const char usage[] =
 	"  log      writing the log, against plain large writes\n"
 	"  All parts unless some are named.  Configurations are percpu,\n"
 	"  atomic, lock.  SCRATCH takes 320 MiB; log uses each that is named,\n"
-	"  the other parts the first.\n";
+	"  the other parts the first.\n"
+	"\n"
+	"ops [OP...] IMAGE|DIR...\n"
+	"ops --prepare DIR\n"
+	"ops --compare [OP...] [DIR...]\n"
+	"  Reading, in process over an image and by system calls in a\n"
+	"  directory, on the tree that --prepare makes there.  --compare does\n"
+	"  it all: an ext4 in memory, read by the kernel and in process; it\n"
+	"  needs root, a loop device and mke2fs.  OP is stat, missing, open,\n"
+	"  pread-4k, pread-1m, readdir, readlink, getxattr; all unless some\n"
+	"  are named.  Configurations are the directories, kernel, extant,\n"
+	"  walk=ref, mem, memcpy, bare.\n";
 
-static const struct bench_workload *const workloads[] = {&bench_journal};
+static const struct bench_workload *const workloads[] = {
+	&bench_journal, &bench_ops};
 
 enum { RUNS_DEFAULT = 9, SECONDS_MAX = 3600 };
 
@@ -144,6 +156,12 @@ static int parse_option(int c, char *const *argv, struct bench_opts *out)
 	case 'o':
 		out->overwrite = true;
 		return 0;
+	case 'p':
+		out->prepare = true;
+		return 0;
+	case 'k':
+		out->compare = true;
+		return 0;
 	case ':':
 		return tool_misuse(
 			&tool_bench, "%s needs a value", argv[optind - 1]);
@@ -162,6 +180,8 @@ static int parse(int argc, char **argv, struct bench_opts *out)
 		{"repeat", required_argument, NULL, 'r'},
 		{"json", no_argument, NULL, 'j'},
 		{"overwrite", no_argument, NULL, 'o'},
+		{"prepare", no_argument, NULL, 'p'},
+		{"compare", no_argument, NULL, 'k'},
 		{NULL, 0, NULL, 0},
 	};
 	int err = 0;
@@ -217,6 +237,9 @@ static int measure(const struct bench_opts *opts, int argc, char *const *typed)
 	if (workload == NULL)
 		return tool_misuse(
 			&tool_bench, "no workload '%s'", opts->words[0]);
+	if ((own.prepare || own.compare) && workload != &bench_ops)
+		return tool_misuse(
+			&tool_bench, "--prepare and --compare are for ops");
 	own.words++;
 	own.word_count--;
 	bench_report_init(&report, own.json, argc, typed);

@@ -26,6 +26,8 @@ struct bench_opts {
 	unsigned runs;   /* of each cell; 0: the workload's own */
 	bool json;
 	bool overwrite; /* scratch devices that exist may be destroyed */
+	bool prepare;   /* make what is measured, do not measure */
+	bool compare;   /* with the kernel */
 	int word_count; /* after the workload's name: parts, devices */
 	char *const *words;
 };
@@ -36,6 +38,7 @@ struct bench_workload {
 };
 
 extern const struct bench_workload bench_journal;
+extern const struct bench_workload bench_ops;
 
 /* Was row @config asked for? */
 bool bench_wants(const struct bench_opts *opts, const char *config);

@@ -5,17 +5,23 @@
 Never how fast anything is: only what holds at any speed.  Speaks TAP.
 """
 
+import glob
 import json
 import os
 import subprocess
 import sys
 import tempfile
+import time
 import traceback
 
 EXTANT = sys.argv[1]
 SHORT = ["--seconds", "0.02", "--repeat", "2"]
 # Files of some hundred megabytes, which no disk needs to see.
 QUICK = "/dev/shm" if os.access("/dev/shm", os.W_OK) else "."
+
+
+class Skip(Exception):
+    pass
 
 
 def bench(*words):
@@ -30,6 +36,15 @@ def grid_of(*words):
     grids = json.loads(run.stdout)["grids"]
     assert len(grids) == 1
     return grids[0], {(c["block"], c["row"]): c for c in grids[0]["cells"]}
+
+
+def ops_of(*words):
+    """The grids of a run of `ops` by name, each with its cells by block and
+    row."""
+    run = bench("ops", *SHORT, *words, "--json")
+    assert run.returncode == 0, run.stderr
+    return {grid["name"]: {(c["block"], c["row"]): c for c in grid["cells"]}
+            for grid in json.loads(run.stdout)["grids"]}
 
 
 def median(cell, metric):
@@ -95,6 +110,93 @@ def test_log_and_plain_write_the_same():
         assert median(log, "flushes_per_txn") == 2
 
 
+OPS = ["stat", "missing", "open", "pread-4k", "pread-1m", "readdir",
+       "readlink", "getxattr"]
+WALKS = {"stat", "missing", "open", "readlink", "getxattr"}
+FILES = ["", ", one file each", ", one file"]
+
+
+def rows_of(op, sides):
+    """What an operation is measured on."""
+    rows = {side + how for side in sides
+            for how in (FILES if op == "stat" else [""])}
+    if op in WALKS:
+        rows |= {"walk=ref" + how for how in (FILES if op == "stat" else [""])}
+    if op.startswith("pread"):
+        rows.add("memcpy")
+    return rows | ({"bare"} if op == "stat" else set())
+
+
+def check_ops(grids, sides, lacks=()):
+    assert list(grids) == OPS
+    for op, cells in grids.items():
+        rows = rows_of(op, [s for s in sides if (op, s) not in lacks])
+        assert {row for _, row in cells} == rows, op
+        assert {block for block, _ in cells} == {"1 client", "2 clients"}
+        for cell in cells.values():
+            assert all(v > 0 for v in cell["ops_per_s"]["runs"]), op
+
+
+def has_attributes(folder):
+    try:
+        os.setxattr(folder, "user.bench", b"x")
+        return True
+    except OSError:
+        return False
+
+
+def test_ops_measures_a_folder_and_an_image():
+    with tempfile.TemporaryDirectory(dir=QUICK) as top:
+        folder = os.path.join(top, "folder")
+        image = os.path.join(top, "image")
+        os.mkdir(folder)
+        lacks = [] if has_attributes(folder) else [("getxattr", folder),
+                                                   ("getxattr", "extant"),
+                                                   ("getxattr", "walk=ref")]
+        run = bench("ops", "--prepare", "--threads", "1,2", folder)
+        assert (run.returncode, run.stdout, run.stderr) == (0, "", "")
+        # Again: what is there already is no obstacle.
+        assert bench("ops", "--prepare", "--threads", "2",
+                     folder).returncode == 0
+        subprocess.run(["mke2fs", "-q", "-t", "ext4", "-d", folder, image,
+                        "64M"], check=True, stdout=subprocess.DEVNULL,
+                       env={"PATH": "/usr/sbin:/sbin:/usr/bin:/bin"})
+        if not lacks:
+            check_ops(ops_of(folder, image), [folder, "extant", "mem"])
+        cells = ops_of("open", "--threads", "1", "--config", "mem,extant",
+                       image)["open"]
+        assert set(cells) == {("1 client", "extant"), ("1 client", "mem")}
+        assert "--prepare" in refused("ops", "--threads", "3", image)
+        assert "nowhere" in refused("ops", "--config", "nowhere", image)
+        assert "image" in refused("ops", image, image)
+        assert "--compare" in refused("ops", "--compare", image)
+        assert "--prepare" in refused("ops", "--prepare", image)
+        assert "directory" in refused("ops", "--prepare", folder, folder)
+
+
+def loops_of_ours():
+    found = []
+    for path in glob.glob("/sys/block/loop*/loop/backing_file"):
+        try:
+            with open(path) as file:
+                found += [path] if "extant-bench" in file.read() else []
+        except OSError:
+            pass
+    return found
+
+
+def test_ops_compares_with_the_kernel():
+    if os.geteuid() != 0 or not os.access("/dev/loop-control", os.W_OK):
+        assert os.geteuid() == 0 or "root" in refused("ops", "--compare")
+        raise Skip("needs root and a loop device")
+    check_ops(ops_of("--compare"), ["kernel", "extant", "mem"])
+    for _ in range(50):
+        if not loops_of_ours():
+            return
+        time.sleep(0.1)
+    assert not loops_of_ours()
+
+
 def test_host_and_command_are_told():
     run = bench("journal", "begin", "--config", "percpu", *SHORT, "--json")
     told = json.loads(run.stdout)
@@ -133,6 +235,10 @@ def test_wrong_usage_is_told_in_a_line():
     refused("journal", "--seconds", "nan")
     refused("journal", "--seconds", "0")
     refused("journal", "--repeat", "100")
+    refused("journal", "--compare")
+    assert "--compare" in refused("ops")
+    refused("ops", "no-such-file")
+    refused("ops", "--threads", "129", ".")
     assert "percpo" in refused("journal", "--config", "percpo")
 
 
@@ -157,6 +263,8 @@ def main():
         try:
             test()
             print(f"ok {number} - {name}", flush=True)
+        except Skip as why:
+            print(f"ok {number} - {name} # SKIP {why}", flush=True)
         except Exception:
             bad += 1
             for line in traceback.format_exc().splitlines():

@@ -98,6 +98,8 @@ struct extant_opts {
 	uint32_t cache_names; /* names and inodes kept, each; 0: 65536 */
 	bool direct;          /* past the host's page cache where possible */
 	bool no_replay; /* the disk as it is, whatever the journal holds */
+	bool eager; /* make now what else is made on first use and takes rights
+	               (io_uring), for a process that will give these up */
 	/* A copy of the superblock, by its block, 0: the primary, or else any
 	 * copy that is good; and the block size to find it by, 0: any. */
 	uint64_t superblock;

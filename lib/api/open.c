@@ -58,8 +58,9 @@ static int open_image(const char *image, const struct extant_opts *opts,
 	struct blk_dev **out, struct extant_problem *problem)
 {
 	char why[sizeof(problem->text)] = "";
-	int err = blk_open_image(image, opts->direct ? BLK_OPEN_DIRECT : 0, why,
-		sizeof(why), out);
+	unsigned flags = (opts->direct ? BLK_OPEN_DIRECT : 0) |
+			 (opts->eager ? BLK_OPEN_EAGER : 0);
+	int err = blk_open_image(image, flags, why, sizeof(why), out);
 
 	if (err != 0)
 		problem_say(problem, "%s",

@@ -105,6 +105,8 @@ enum blk_open_flags {
 	BLK_OPEN_NO_URING = 1
 			    << 2, /* preadv/pwritev even where io_uring works */
 	BLK_OPEN_NO_LOCK = 1 << 3, /* take no lock on the image */
+	BLK_OPEN_EAGER = 1 << 4,   /* make rings now, not on first use: for who
+				      will not be allowed to any more */
 };
 
 /*

@@ -241,6 +241,10 @@ static int file_make(
 	atomic_init(&file->no_ring, (flags & BLK_OPEN_NO_URING) != 0);
 	mtx_init(&file->start, &start_class);
 	blk_pool_init(&file->pool);
+	if ((flags & BLK_OPEN_EAGER) != 0 && (flags & BLK_OPEN_NO_URING) == 0) {
+		file_rings_warm(file);
+		file_async_warm(file);
+	}
 	*out = file;
 	return 0;
 }

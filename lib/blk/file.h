@@ -57,10 +57,11 @@ struct file_dev {
 	_Atomic bool no_discard; /* [atomic] found unsupported */
 	_Atomic bool no_zeroing; /* [atomic] found unsupported */
 	_Atomic bool no_ring;    /* [atomic] forbidden, or broken */
-	uint32_t ring_count;     /* [const] */
+	uint32_t ring_count;     /* [const] once open */
 	struct file_ring *rings; /* [const] the array */
 	struct mtx start;        /* for making async */
 	_Atomic(struct file_async *) async; /* [atomic] set once */
+	struct file_async *idle; /* [start] made early, without its thread */
 	struct blk_pool pool; /* for what a ring cannot do, or has not done */
 };
 
@@ -123,11 +124,17 @@ void file_ring_run(
 	struct file_dev *file, struct file_span *const *spans, unsigned count);
 
 MUST_USE int file_rings_init(struct file_dev *file);
+
+/* Make all of them now; those that cannot be had are done without. */
+void file_rings_warm(struct file_dev *file);
 void file_rings_fini(struct file_dev *file);
 
 /* ---- file_async.c ------------------------------------------------------ */
 
 void file_submit(struct blk_dev *dev, struct blk_io *io);
+
+/* Make the ring now; its thread starts with the first request. */
+void file_async_warm(struct file_dev *file);
 void file_async_close(struct file_dev *file);
 
 /* ---- file_lock.c, file_mount.c ----------------------------------------- */

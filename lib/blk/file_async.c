@@ -151,7 +151,7 @@ static void async_signal(struct file_async *a)
 		(void)!write(a->event_fd, &one, sizeof(one));
 }
 
-static int async_start(struct file_async *a)
+static int async_open(struct file_async *a)
 {
 	int err;
 
@@ -160,13 +160,7 @@ static int async_start(struct file_async *a)
 		return -errno;
 	err = file_ring_open(&a->ring, a->file, a->event_fd, ASYNC_ENTRIES);
 	if (err != 0)
-		goto out_event;
-	err = blk_thread_start(&a->thread, async_body, a);
-	if (err == 0)
-		return 0;
-	file_ring_close(&a->ring);
-out_event:
-	(void)close(a->event_fd);
+		(void)close(a->event_fd);
 	return err;
 }
 
@@ -179,10 +173,39 @@ static struct file_async *async_make(struct file_dev *file)
 	a->file = file;
 	a->last = &a->first;
 	mtx_init(&a->lock, &async_class);
-	if (async_start(a) == 0)
+	if (async_open(a) == 0)
 		return a;
 	mtx_fini(&a->lock);
 	free(a);
+	return NULL;
+}
+
+/* Its thread does not run, or has ended. */
+static void async_free(struct file_async *a)
+{
+	file_ring_close(&a->ring);
+	(void)close(a->event_fd);
+	mtx_fini(&a->lock);
+	free(a);
+}
+
+void file_async_warm(struct file_dev *file)
+{
+	mtx_lock(&file->start);
+	file->idle = async_make(file);
+	mtx_unlock(&file->start);
+}
+
+/* One with its thread, or NULL. */
+static struct file_async *async_start(struct file_dev *file)
+{
+	struct file_async *a =
+		file->idle != NULL ? file->idle : async_make(file);
+
+	file->idle = NULL;
+	if (a == NULL || blk_thread_start(&a->thread, async_body, a) == 0)
+		return a;
+	async_free(a);
 	return NULL;
 }
 
@@ -199,7 +222,7 @@ static struct file_async *async_get(struct file_dev *file)
 	mtx_lock(&file->start);
 	a = atomic_load_explicit(&file->async, memory_order_relaxed);
 	if (a == NULL)
-		a = async_make(file);
+		a = async_start(file);
 	if (a != NULL)
 		atomic_store_explicit(&file->async, a, memory_order_release);
 	else
@@ -260,6 +283,8 @@ void file_async_close(struct file_dev *file)
 	struct file_async *a =
 		atomic_load_explicit(&file->async, memory_order_acquire);
 
+	if (file->idle != NULL)
+		async_free(file->idle);
 	if (a == NULL)
 		return;
 	mtx_lock(&a->lock);
@@ -267,8 +292,5 @@ void file_async_close(struct file_dev *file)
 	mtx_unlock(&a->lock);
 	async_signal(a);
 	(void)pthread_join(a->thread, NULL);
-	file_ring_close(&a->ring);
-	(void)close(a->event_fd);
-	mtx_fini(&a->lock);
-	free(a);
+	async_free(a);
 }

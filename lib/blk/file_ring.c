@@ -214,6 +214,26 @@ int file_rings_init(struct file_dev *file)
 	return 0;
 }
 
+void file_rings_warm(struct file_dev *file) NO_LOCK_ANALYSIS
+{
+	uint32_t made = 0;
+
+	while (made < file->ring_count) {
+		struct file_ring *r = &file->rings[made];
+
+		if (file_ring_open(&r->ring, file, -1, FILE_BATCH) != 0)
+			break;
+		r->ready = true;
+		made++;
+	}
+	for (uint32_t i = made; i < file->ring_count; i++)
+		mtx_fini(&file->rings[i].lock);
+	file->ring_count = made;
+	if (made == 0)
+		atomic_store_explicit(
+			&file->no_ring, true, memory_order_relaxed);
+}
+
 void file_rings_fini(struct file_dev *file)
 {
 	for (uint32_t i = 0; i < file->ring_count; i++) {

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/assert.h"
-#include "base/cc.h"
+#include "tools/utf8.h"
 
 void json_init(struct json *j, FILE *out)
 {
@@ -19,64 +19,38 @@ static void put(struct json *j, const char *text)
 	(void)fputs(text, j->out);
 }
 
-/*
- * How many bytes a UTF-8 sequence has that begins with @lead, and between
- * what its second byte is: this is where overlong forms, surrogates and what
- * is beyond the last code point are ruled out.
- */
-static const struct utf8_form {
-	unsigned char lead_min;
-	unsigned char lead_max;
-	unsigned char second_min;
-	unsigned char second_max;
-	unsigned char bytes;
-} utf8_forms[] = {
-	{0x00, 0x7f, 0x00, 0xff, 1},
-	{0xc2, 0xdf, 0x80, 0xbf, 2},
-	{0xe0, 0xe0, 0xa0, 0xbf, 3},
-	{0xe1, 0xec, 0x80, 0xbf, 3},
-	{0xed, 0xed, 0x80, 0x9f, 3},
-	{0xee, 0xef, 0x80, 0xbf, 3},
-	{0xf0, 0xf0, 0x90, 0xbf, 4},
-	{0xf1, 0xf3, 0x80, 0xbf, 4},
-	{0xf4, 0xf4, 0x80, 0x8f, 4},
-};
-
-/* The bytes of the sequence at @s, or 0 if it is none; @s ends in a 0. */
-static size_t utf8_bytes(const unsigned char *s)
+/* By its number, so that a terminal does not obey it. */
+static void put_code(struct json *j, uint32_t code)
 {
-	const struct utf8_form *f = utf8_forms;
-
-	while (*s < f->lead_min || *s > f->lead_max)
-		if (++f == utf8_forms + ARRAY_COUNT(utf8_forms))
-			return 0;
-	if (f->bytes == 1)
-		return 1;
-	if (s[1] < f->second_min || s[1] > f->second_max)
-		return 0;
-	for (size_t i = 2; i < f->bytes; i++)
-		if (s[i] < 0x80 || s[i] > 0xbf)
-			return 0;
-	return f->bytes;
+	if (code < 0x10000) {
+		(void)fprintf(j->out, "\\u%04x", code);
+		return;
+	}
+	code -= 0x10000;
+	(void)fprintf(j->out, "\\u%04x\\u%04x", 0xd800 + (code >> 10),
+		0xdc00 + (code & 0x3ff));
 }
 
 static void put_string(struct json *j, const char *value)
 {
 	const unsigned char *s = (const unsigned char *)value;
+	size_t left = strlen(value);
 
 	put(j, "\"");
-	while (*s) {
-		size_t bytes = utf8_bytes(s);
+	while (left > 0) {
+		uint32_t code;
+		size_t bytes = utf8_decode(s, left, &code);
 
 		if (bytes == 0)
 			(void)fprintf(j->out, "\\udc%02x", *s);
 		else if (*s == '"' || *s == '\\')
 			(void)fprintf(j->out, "\\%c", *s);
-		else if (*s < 0x20 || *s == 0x7f)
-			(void)fprintf(j->out, "\\u%04x", *s);
+		else if (utf8_is_obeyed(code))
+			put_code(j, code);
 		else
 			(void)fwrite(s, 1, bytes, j->out);
 		s += bytes ? bytes : 1;
+		left -= bytes ? bytes : 1;
 	}
 	put(j, "\"");
 }

@@ -10,6 +10,8 @@
 
 #include "base/log.h"
 #include "blk/part.h"
+#include "tools/progress.h"
+#include "tools/show.h"
 
 /* The text of -errno, safe with threads. */
 static const char *error_text(int error)
@@ -19,23 +21,33 @@ static const char *error_text(int error)
 	return text ? text : "unknown error";
 }
 
+/* One line, whatever the names in it hold. */
 static void complain(const char *file, const char *text)
 {
-	if (file)
-		(void)fprintf(stderr, "extant: %s: %s\n", file, text);
-	else
-		(void)fprintf(stderr, "extant: %s\n", text);
+	const struct show show = {.out = stderr, .escape = true, .end = '\n'};
+
+	progress_hide();
+	(void)fputs("extant: ", stderr);
+	if (file) {
+		show_text(&show, file);
+		(void)fputs(": ", stderr);
+	}
+	show_text(&show, text);
+	show_end(&show);
+	progress_unhide();
 }
 
 int tool_fail(const char *file, const char *fmt, ...)
 {
-	char text[512];
+	char *text = NULL;
 	va_list args;
 
 	va_start(args, fmt);
-	(void)vsnprintf(text, sizeof(text), fmt, args);
+	if (vasprintf(&text, fmt, args) < 0)
+		text = NULL;
 	va_end(args);
-	complain(file, text);
+	complain(file, text ? text : "out of memory");
+	free(text);
 	return TOOL_FAILED;
 }
 

@@ -211,10 +211,10 @@ struct cache_stats {
 /*
  * Call @fn(@arg) whenever eviction finds less than it should: who pins many
  * buffers for long had better let go of some.  On the cache's own thread; must
- * not wait.  NULL: nobody is told, and @fn is not running any more.
+ * not wait, nor take a lock that ranks below RANK_HASH.  One @fn at a time; NULL:
+ * nobody is told, and @fn is not running any more.
  */
-MUST_USE int cache_on_pressure(
-	struct cache *c, void (*fn)(void *arg), void *arg);
+void cache_on_pressure(struct cache *c, void (*fn)(void *arg), void *arg);
 
 void cache_stats_read(struct cache *c, struct cache_stats *out);
 

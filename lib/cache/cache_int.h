@@ -101,9 +101,10 @@ struct evict {
 	_Atomic uint64_t pinned_since; /* ... nor will be by write-back */
 	_Atomic uint32_t waiters;      /* threads that wait for memory */
 	_Atomic bool stop;
-	uint64_t patience_ns;           /* [const] until -ENOMEM */
-	void (*on_pressure)(void *arg); /* [const] while the thread runs */
-	void *on_pressure_arg;          /* [const] likewise */
+	uint64_t patience_ns; /* [const] until -ENOMEM */
+	struct mtx pressure_lock;
+	void (*on_pressure)(void *arg); /* [pressure_lock] */
+	void *on_pressure_arg;          /* [pressure_lock] */
 	uint64_t hand;                  /* [owner] the next buffer to look at */
 	uint64_t low;  /* [const] pieces; below this a round begins */
 	uint64_t high; /* [const] pieces; above this there are no more */

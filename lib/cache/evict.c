@@ -34,6 +34,9 @@ enum {
 	NS_PER_S = 1000000000,
 };
 
+static struct lock_class pressure_class = {
+	.name = "cache.pressure", .rank = RANK_CACHE};
+
 struct round {
 	struct buf *bufs[BATCH];
 	uint32_t count;
@@ -243,6 +246,14 @@ static void nap(struct cache *c, uint32_t news, uint64_t round_ns)
 		&c->evict.news, news, ns < NAP_NS_MAX ? ns : NAP_NS_MAX);
 }
 
+static void tell_pressure(struct evict *e)
+{
+	mtx_lock(&e->pressure_lock);
+	if (e->on_pressure != NULL)
+		e->on_pressure(e->on_pressure_arg);
+	mtx_unlock(&e->pressure_lock);
+}
+
 /* Rounds until enough is free, or nothing more can be done for now. */
 static void work(struct cache *c, struct round *r)
 {
@@ -254,8 +265,8 @@ static void work(struct cache *c, struct round *r)
 		uint64_t began = clock_ns();
 
 		run_round(c, r);
-		if (r->count < r->want && e->on_pressure != NULL)
-			e->on_pressure(e->on_pressure_arg);
+		if (r->count < r->want)
+			tell_pressure(e);
 		if (r->count > 0)
 			continue;
 		if (r->want > 0 && r->busy)
@@ -378,6 +389,7 @@ void evict_init(struct cache *c, uint32_t patience_ms)
 	uint64_t ms = patience_ms != 0 ? patience_ms : PATIENCE_MS;
 
 	c->evict.patience_ns = ms * NS_PER_MS;
+	mtx_init(&c->evict.pressure_lock, &pressure_class);
 }
 
 int evict_start(struct cache *c)
@@ -395,10 +407,12 @@ void evict_stop(struct cache *c)
 	(void)pthread_join(c->evict.thread, NULL);
 }
 
-int cache_on_pressure(struct cache *c, void (*fn)(void *arg), void *arg)
+void cache_on_pressure(struct cache *c, void (*fn)(void *arg), void *arg)
 {
-	evict_stop(c);
-	c->evict.on_pressure = fn;
-	c->evict.on_pressure_arg = arg;
-	return evict_start(c);
+	struct evict *e = &c->evict;
+
+	mtx_lock(&e->pressure_lock);
+	e->on_pressure = fn;
+	e->on_pressure_arg = arg;
+	mtx_unlock(&e->pressure_lock);
 }

@@ -8,13 +8,13 @@
  *    gather              what joined, what was freed, sorted by block
  *    record              record.c; durable when it returns
  *    publish             COMMITTED: waiters go on, blocks may go home
- *    release             what was freed leaves the cache and the lists (J3)
+ *
+ * What it freed is handed out afterwards, without the commit's lock: release.c.
  */
 #include <errno.h>
 #include <stdlib.h>
 
 #include "jnl/jnl_int.h"
-#include "sync/rcu.h"
 
 struct jnl_fold {
 	struct jnl *jnl;
@@ -94,13 +94,6 @@ static void gather_freed(
 	}
 }
 
-static void freed_drop(struct jnl_freed *freed)
-{
-	if (freed->buf != NULL)
-		buf_put(freed->buf);
-	free(freed);
-}
-
 /*
  * Freed and then joined again means that the block is metadata once more:
  * its copy must be replayed, so it is not revoked.  One revoke a block.
@@ -121,7 +114,7 @@ static void gather_settle(struct jnl_haul *haul)
 		if ((b < haul->count && haul->bufs[b]->block == freed->block) ||
 			(kept > 0 &&
 				haul->freed[kept - 1]->block == freed->block))
-			freed_drop(freed);
+			jnl_freed_drop(freed);
 		else
 			haul->freed[kept++] = freed;
 	}
@@ -144,7 +137,7 @@ static void commit_gather(struct jnl *j, struct jnl_haul *haul)
 	gather_settle(haul);
 }
 
-/* ---- publish and release ----------------------------------------------------- */
+/* ---- publish ---------------------------------------------------------------- */
 
 /* Without memory for an entry of its own the newest one grows: there is one,
  * or tail_collect() has left a spare. */
@@ -189,6 +182,7 @@ static void commit_publish(struct jnl *j, struct jnl_haul *haul)
 	mtx_lock(&j->lock);
 	if (haul->log_blocks != 0)
 		publish_log_locked(j, haul);
+	jnl_release_queue_locked(j, haul);
 	j->flushing = 0;
 	atomic_store(&j->committed, haul->stamp);
 	jnl_txn_open_locked(j);
@@ -198,56 +192,6 @@ static void commit_publish(struct jnl *j, struct jnl_haul *haul)
 	mtx_unlock(&j->lock);
 	for (uint32_t i = 0; i < haul->count && haul->log_blocks == 0; i++)
 		buf_put(haul->bufs[i]);
-}
-
-/* The cached buffer of a freed block, pinned, if the journal still has it. */
-static struct buf *release_find(struct jnl *j, struct jnl_freed *freed)
-{
-	struct buf *b = freed->buf;
-
-	if (b != NULL)
-		return b;
-	rcu_begin();
-	b = cache_peek_rcu(j->cache, freed->block);
-	if (b != NULL) {
-		mtx_lock(&j->lock);
-		/* What is on a checkpoint list is pinned for it. */
-		if (jnl_buf_of(b)->done != NULL)
-			buf_pin(b);
-		else
-			b = NULL;
-		mtx_unlock(&j->lock);
-	}
-	rcu_end();
-	return b;
-}
-
-static void release_one(struct jnl *j, struct jnl_freed *freed)
-{
-	struct buf *b = release_find(j, freed);
-
-	freed->buf = b;
-	/* Its stamp stays: the running transaction may own it already. */
-	if (b != NULL)
-		jnl_home_drop(j, b);
-	/* Should somebody still look at it, the clean copy stays cached until
-	 * jnl_get_create() makes it new. */
-	freed_drop(freed);
-}
-
-static void commit_release(struct jnl *j, struct jnl_haul *haul)
-{
-	for (uint32_t i = 0; i < haul->freed_count; i++) {
-		blk_no block = haul->freed[i]->block;
-
-		release_one(j, haul->freed[i]);
-		(void)!cache_forget(j->cache, block);
-	}
-	mtx_lock(&j->lock);
-	j->released = haul->stamp;
-	mtx_unlock(&j->lock);
-	if (j->client->committed != NULL)
-		j->client->committed(j->client_arg, (jnl_tid)haul->stamp);
 }
 
 /* ---- the whole ----------------------------------------------------------------- */
@@ -302,7 +246,7 @@ static void haul_discard(struct jnl *j, struct jnl_haul *haul)
 		buf_put(b);
 	}
 	for (uint32_t i = 0; i < haul->freed_count; i++)
-		freed_drop(haul->freed[i]);
+		jnl_freed_drop(haul->freed[i]);
 }
 
 void jnl_commit_discard(struct jnl *j, uint64_t stamp)
@@ -384,6 +328,5 @@ int jnl_commit(struct jnl *j)
 	commit_publish(j, &haul);
 	commit_account(j, began);
 	jnl_signal(&j->commit_seq);
-	commit_release(j, &haul);
 	return 0;
 }

@@ -14,7 +14,6 @@
 #include <stdlib.h>
 
 #include "jnl/jnl_int.h"
-#include "sync/futex.h"
 
 enum { HOME_BATCH = 1024 };
 
@@ -36,40 +35,26 @@ static void home_unlink_locked(struct jnl *j, struct jnl_buf *jb)
 	j->home_blocks--;
 }
 
+void jnl_home_drop_locked(struct jnl *j, struct buf *b)
+{
+	struct jnl_buf *jb = jnl_buf_of(b);
+
+	if (jb->done == NULL)
+		return;
+	home_unlink_locked(j, jb);
+	buf_put(b);
+}
+
 void jnl_home_add_locked(struct jnl *j, struct jnl_done *done, struct buf *b)
 {
 	struct jnl_buf *jb = jnl_buf_of(b);
 
 	/* One pin per membership: a block that moves brings its own. */
-	if (jb->done != NULL) {
-		home_unlink_locked(j, jb);
-		buf_put(b);
-	}
+	jnl_home_drop_locked(j, b);
 	jb->done = done;
 	list_add_tail(&done->home, &jb->home_link);
 	done->home_count++;
 	j->home_blocks++;
-}
-
-void jnl_home_drop(struct jnl *j, struct buf *b)
-{
-	struct jnl_buf *jb = jnl_buf_of(b);
-	bool was_listed;
-
-	mtx_lock(&j->lock);
-	while (jb->going_home) {
-		uint32_t seen = atomic_load(&j->home_seq);
-
-		mtx_unlock(&j->lock);
-		(void)futex_wait(&j->home_seq, seen, FUTEX_FOREVER);
-		mtx_lock(&j->lock);
-	}
-	was_listed = jb->done != NULL;
-	if (was_listed)
-		home_unlink_locked(j, jb);
-	mtx_unlock(&j->lock);
-	if (was_listed)
-		buf_put(b);
 }
 
 /* ---- a batch ------------------------------------------------------------------ */
@@ -148,7 +133,6 @@ static void home_settle(struct jnl *j, struct jnl_home_batch *batch)
 	}
 	mtx_unlock(&j->lock);
 	atomic_fetch_add(&j->stat_home, written);
-	jnl_signal(&j->home_seq);
 }
 
 /* ---- the tail ------------------------------------------------------------------- */

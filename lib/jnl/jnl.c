@@ -151,6 +151,7 @@ static void open_init(struct jnl *j, const struct jnl_opts *opts)
 	j->newest = (atomic_fetch_add(&journals, 1) + 1) << TID_BITS;
 	atomic_store(&j->committed, j->newest);
 	j->released = j->newest;
+	j->release_end = &j->release;
 	list_init(&j->done);
 	mtx_init(&j->commit_lock, &class_commit);
 	mtx_init(&j->home_lock, &class_home);
@@ -261,6 +262,7 @@ int jnl_checkpoint(struct jnl *j)
 		mtx_lock(&j->home_lock);
 		err = jnl_error(j) != 0 ? -EIO : jnl_home_some(j, &stuck);
 		mtx_unlock(&j->home_lock);
+		jnl_release(j);
 		mtx_lock(&j->lock);
 		empty = list_empty(&j->done);
 		mtx_unlock(&j->lock);
@@ -301,6 +303,7 @@ int jnl_close(struct jnl *j)
 		err = jnl_error(j);
 		jnl_superblock_store_error(j);
 	}
+	jnl_release(j);
 	jnl_home_discard(j);
 	if (j->running != 0)
 		jnl_commit_discard(j, j->running);

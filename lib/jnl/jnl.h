@@ -93,10 +93,13 @@ struct jnl_place {
 /* ---- what the client brings -------------------------------------------- */
 
 /*
- * fold(), seal(), home_pass() and committed() run on the committing thread,
- * with no operation of it open and no lock that jnl_begin() or an operation
- * needs (seal() excepted); need_recovery() on whichever thread commits first
- * or closes; aborted() on any thread, perhaps inside an operation.
+ * fold(), seal() and home_pass() run on the committing thread, with no operation
+ * of it open and no lock that jnl_begin() or an operation needs (seal()
+ * excepted); so does need_recovery(), or on the thread that closes.
+ * committed() runs on any thread of the journal or in jnl_wait(), jnl_sync(),
+ * jnl_checkpoint() and jnl_close(), perhaps beside the fold of a later
+ * transaction, but one call after the other; it must not wait for the journal.
+ * aborted() runs on any thread, perhaps inside an operation.
  */
 struct jnl_client {
 	/*
@@ -110,7 +113,8 @@ struct jnl_client {
 	 * to the log; under b->lock. */
 	void (*seal)(void *arg, const struct buf *b, void *data);
 
-	/* @tid is COMMITTED: what it freed may be used again (J3). */
+	/* @tid is COMMITTED and no home write of what it freed is under way:
+	 * that may be used again (J3).  Every tid is told, in order. */
 	void (*committed)(void *arg, jnl_tid tid);
 
 	/* The journal has aborted with @error; told once. */
@@ -271,7 +275,8 @@ MUST_USE int jnl_wait(struct jnl *j, jnl_tid tid);
 /* Ask for a commit of @tid without waiting for it. */
 void jnl_kick(struct jnl *j, jnl_tid tid);
 
-/* Commit whatever is running and wait. */
+/* Commit whatever is running and wait, also until committed() has been told
+ * of it. */
 MUST_USE int jnl_sync(struct jnl *j);
 
 /* Write committed blocks home until the log is empty; for close, freeze. */

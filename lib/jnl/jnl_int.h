@@ -66,6 +66,7 @@ static inline struct buf *jnl_buf_home(struct jnl_buf *jb)
 /* A block that a transaction freed. */
 struct jnl_freed {
 	struct jnl_freed *next;
+	uint64_t stamp; /* of the transaction; set when that is COMMITTED */
 	blk_no block;
 	struct buf *buf; /* pinned, or NULL */
 };
@@ -151,7 +152,7 @@ struct jnl {
 	_Atomic uint32_t group_seq;   /* a waiter joined the group */
 	_Atomic uint32_t commit_work; /* for the commit thread */
 	_Atomic uint32_t home_work;   /* for the checkpoint thread */
-	_Atomic uint32_t home_seq;    /* home writes have landed */
+	_Atomic uint32_t release_seq; /* frees were handed out */
 	_Atomic uint32_t group;       /* threads in jnl_wait() */
 	_Atomic uint64_t kicked;      /* newest stamp asked to commit */
 	_Atomic bool stopping;
@@ -164,13 +165,16 @@ struct jnl {
 	uint64_t flushing;          /* FLUSHING, 0: none */
 	_Atomic uint64_t committed; /* newest COMMITTED; written under lock */
 	uint64_t released;          /* newest whose frees were handed out */
-	uint64_t opened_ns;         /* when RUNNING opened */
-	struct list done;           /* struct jnl_done.link */
-	uint32_t done_blocks;       /* log blocks that these hold */
-	struct jnl_done *spare;     /* so that a commit needs no memory: NULL
+	bool releasing;             /* those of the next one are being so */
+	struct jnl_freed *release;  /* what waits for that, oldest first */
+	struct jnl_freed **release_end; /* where the next one is linked */
+	uint64_t opened_ns;             /* when RUNNING opened */
+	struct list done;               /* struct jnl_done.link */
+	uint32_t done_blocks;           /* log blocks that these hold */
+	struct jnl_done *spare; /* so that a commit needs no memory: NULL
 	                               only while done is not empty */
-	uint64_t home_blocks;       /* buffers on checkpoint lists */
-	uint32_t head;              /* next log block to write */
+	uint64_t home_blocks;   /* buffers on checkpoint lists */
+	uint32_t head;          /* next log block to write */
 	jnl_tid next_sequence;
 
 	/* [commit_lock] */
@@ -273,8 +277,8 @@ int jnl_home_init(struct jnl *j);
 void jnl_home_add_locked(struct jnl *j, struct jnl_done *done, struct buf *b)
 	REQUIRES(j->lock);
 
-/* Take @b, pinned, off the list it is on; waits out a home write. */
-void jnl_home_drop(struct jnl *j, struct buf *b);
+/* Take @b, pinned otherwise, too, off the list it is on, if any. */
+void jnl_home_drop_locked(struct jnl *j, struct buf *b) REQUIRES(j->lock);
 
 /*
  * Write a batch home and move the tail as far as that allows.  *@stuck: what
@@ -287,6 +291,21 @@ bool jnl_home_pressed_locked(struct jnl *j) REQUIRES(j->lock);
 
 /* Forget all lists without writing; for closing after an abort. */
 void jnl_home_discard(struct jnl *j);
+
+/* ---- release.c: freed blocks are handed out ------------------------------------------ */
+
+void jnl_freed_drop(struct jnl_freed *freed);
+
+/* What @haul freed leaves the lists, and waits for its release. */
+void jnl_release_queue_locked(struct jnl *j, struct jnl_haul *haul)
+	REQUIRES(j->lock);
+
+/* Hand out what may be by now.  After each commit and each batch of home
+ * writes, with no lock held. */
+void jnl_release(struct jnl *j);
+
+/* Wait until COMMITTED @stamp's frees have been handed out. */
+void jnl_release_wait(struct jnl *j, uint64_t stamp);
 
 /* ---- superblock.c -------------------------------------------------------------------- */
 

@@ -42,6 +42,7 @@ static void commit_once(struct jnl *j)
 	(void)!jnl_commit(j);
 	mtx_unlock(&j->commit_lock);
 	jnl_signal(&j->commit_seq);
+	jnl_release(j);
 }
 
 static void *commit_main(void *arg)
@@ -105,6 +106,7 @@ static void *home_main(void *arg)
 		mtx_lock(&j->home_lock);
 		(void)!jnl_home_some(j, &stuck);
 		mtx_unlock(&j->home_lock);
+		jnl_release(j);
 		if (stuck) {
 			home_unstick(j);
 			(void)futex_wait(&j->home_work, seen, FUTEX_FOREVER);

@@ -85,6 +85,7 @@ static int wait_in_group(struct jnl *j, uint64_t stamp)
 			mtx_unlock(&j->commit_lock);
 			/* Those who could not lead meanwhile try again. */
 			jnl_signal(&j->commit_seq);
+			jnl_release(j);
 			if (err != 0 || wait_is_vain(j, stamp))
 				return err;
 		} else {
@@ -126,13 +127,18 @@ void jnl_kick(struct jnl *j, jnl_tid tid)
 int jnl_sync(struct jnl *j)
 {
 	uint64_t stamp;
+	int err;
 
 	mtx_lock(&j->lock);
 	stamp = j->running;
 	if (stamp == 0 || jnl_txn_empty(j, stamp))
 		stamp = j->flushing;
 	mtx_unlock(&j->lock);
-	if (stamp == 0)
-		return jnl_error(j) != 0 ? -EIO : 0;
-	return jnl_wait(j, (jnl_tid)stamp);
+	if (stamp != 0)
+		err = jnl_wait(j, (jnl_tid)stamp);
+	else
+		err = jnl_error(j) != 0 ? -EIO : 0;
+	if (err == 0)
+		jnl_release_wait(j, atomic_load(&j->committed));
+	return err;
 }

@@ -17,6 +17,8 @@ enum {
 	THREADS_MAX = 64,
 };
 
+#define TOLD (UINT64_C(1) << 32)
+
 enum step_kind {
 	STEP_EDIT,
 	STEP_CREATE_META,
@@ -477,17 +479,27 @@ static int load_fold(void *arg, struct jnl_fold *f, jnl_tid tid)
 			model_folded(l->model, tid));
 	mtx_unlock(&b->lock);
 	if (err == 0)
-		l->folded = (struct model_point){true, tid};
+		atomic_store(&l->folded[tid % LOAD_FOLDS], TOLD | tid);
 	return err == -EUCLEAN ? 0 : err;
+}
+
+/* The newest up to @tid that folded: an empty transaction, which leaves no
+ * trace, has a tid, too. */
+static bool load_newest_folded(struct load *l, jnl_tid *tid)
+{
+	for (unsigned i = 0; i < LOAD_FOLDS; i++, (*tid)--)
+		if (atomic_load(&l->folded[*tid % LOAD_FOLDS]) == (TOLD | *tid))
+			return true;
+	return false;
 }
 
 static void load_committed(struct toy *toy, jnl_tid tid)
 {
 	struct load *l = toy->user;
+	jnl_tid folded = tid;
 
-	/* An empty transaction, which leaves no trace, has a tid, too. */
-	if (l->crash != NULL && l->folded.any)
-		model_mark(l->model, blk_crash_events(l->crash), l->folded.tid);
+	if (l->crash != NULL && load_newest_folded(l, &folded))
+		model_mark(l->model, blk_crash_events(l->crash), folded);
 	model_committed(l->model, tid);
 }
 

@@ -13,7 +13,7 @@
 #include "model.h"
 #include "toy.h"
 
-enum { LOAD_STEPS = 6 };
+enum { LOAD_STEPS = 6, LOAD_FOLDS = 4096 };
 
 enum load_mix {
 	LOAD_MIXED, /* all kinds */
@@ -49,9 +49,10 @@ struct load {
 	struct model *model;
 	struct blk_dev *crash; /* whose events date the promises; NULL: none */
 	struct load_counts counts;
-	/* The committing thread's: one at a time. */
-	struct model_point folded; /* the newest transaction that did */
-	uint64_t folds;
+	/* Which transactions folded, by tid: 1 << 32 and the tid.  They are
+	 * COMMITTED in order, some time after. */
+	_Atomic uint64_t folded[LOAD_FOLDS];
+	uint64_t folds; /* [owner] the committing thread */
 };
 
 /* Make @toy, which is not started yet, tell its folds and commits to @l. */

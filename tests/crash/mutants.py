@@ -168,14 +168,33 @@ MUTANTS = [
         [(
             "lib/jnl/block.c",
             "	freed_push(op, freed);\n",
-            "	if (b != NULL)\n		jnl_home_drop(op->jnl, b);\n"
+            "	if (b != NULL) {\n		mtx_lock(&op->jnl->lock);\n"
+            "		jnl_home_drop_locked(op->jnl, b);\n"
+            "		mtx_unlock(&op->jnl->lock);\n	}\n"
             "	freed_push(op, freed);\n",
         )],
     ),
     (
         "freed-block-stays-on-the-lists",
         "k1-none-late",
-        [("lib/jnl/commit.c", "		jnl_home_drop(j, b);\n", "")],
+        [("lib/jnl/release.c",
+          "			jnl_home_drop_locked(j, freed->buf);\n",
+          "			(void)0;\n")],
+    ),
+    (
+        "freed-block-handed-out-beside-its-home-write",
+        "k1-none-late",
+        [(
+            "lib/jnl/release.c",
+            "		if ((*end)->buf != NULL && "
+            "jnl_buf_of((*end)->buf)->going_home)\n"
+            "			return false;\n",
+            "		(void)0;\n",
+        ), (
+            "lib/jnl/release.c",
+            "		(void)!cache_forget(j->cache, block);\n",
+            "		(void)block;\n",
+        )],
     ),
     (
         "no-frozen-copies",

@@ -239,6 +239,44 @@ static void test_jnl_j6_commit_does_not_wait_for_checkpoint(void **state)
 	fixture_stop(&f);
 }
 
+/*
+ * J3 and J6: a freed block is on its way home when its freeing commits.  The
+ * commit does not wait for that, nor does the next one; the client hears of
+ * both in turn once the write has landed.
+ */
+static void test_jnl_j3_free_waits_for_home_write_commit_does_not(void **state)
+{
+	struct fixture f;
+	pthread_t thread;
+	jnl_tid wrote;
+	jnl_tid freed;
+	jnl_tid last;
+
+	(void)state;
+	fixture_start(&f);
+	assert_int_equal(toy_write(&f.toy, 11, 1, 1, &wrote), 0);
+	assert_int_equal(jnl_sync(f.toy.jnl), 0);
+	assert_int_equal(atomic_load(&f.toy.committed_tid), wrote);
+	atomic_store(&f.watch.hold, 1);
+	assert_int_equal(
+		pthread_create(&thread, NULL, checkpoint_main, f.toy.jnl), 0);
+	while (atomic_load(&f.watch.held) == 0)
+		(void)futex_wait(&f.watch.held, 0, FUTEX_FOREVER);
+	assert_int_equal(toy_free(&f.toy, 11, &freed), 0);
+	assert_int_equal(jnl_wait(f.toy.jnl, freed), 0);
+	assert_int_equal(toy_write(&f.toy, 12, 1, 1, &last), 0);
+	assert_int_equal(jnl_wait(f.toy.jnl, last), 0);
+	assert_false(atomic_load(&f.watch.home_11));
+	assert_int_equal(atomic_load(&f.toy.committed_tid), wrote);
+	hold_release(&f.watch);
+	assert_int_equal(jnl_sync(f.toy.jnl), 0);
+	assert_true(atomic_load(&f.watch.home_11));
+	assert_int_equal(atomic_load(&f.toy.committed_tid), last);
+	assert_int_equal(atomic_load(&f.toy.committed_calls), last - wrote + 1);
+	assert_int_equal(pthread_join(thread, NULL), 0);
+	fixture_stop(&f);
+}
+
 /* J6: the largest operations, one after the other, through a small log. */
 static void test_jnl_j6_largest_operations_fit(void **state)
 {
@@ -325,6 +363,8 @@ int main(void)
 		cmocka_unit_test(test_jnl_j4_tail_moves_after_flush),
 		cmocka_unit_test(
 			test_jnl_j6_commit_does_not_wait_for_checkpoint),
+		cmocka_unit_test(
+			test_jnl_j3_free_waits_for_home_write_commit_does_not),
 		cmocka_unit_test(test_jnl_j6_largest_operations_fit),
 #ifdef EXTANT_DEBUG
 		cmocka_unit_test(test_jnl_j7_wait_inside_operation_aborts),

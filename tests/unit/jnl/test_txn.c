@@ -8,6 +8,7 @@
 #include "base/assert.h"
 #include "blk/layers.h"
 #include "jnl/codec.h"
+#include "plain.h"
 #include "sync/futex.h"
 #include "toy.h"
 
@@ -19,7 +20,7 @@ struct fixture {
 
 static void fixture_start(struct fixture *f)
 {
-	assert_int_equal(blk_open_mem(toy_device_bytes(&f->opts), &f->dev), 0);
+	assert_int_equal(plain_open(toy_device_bytes(&f->opts), &f->dev), 0);
 	toy_format(&f->opts, f->dev, NULL);
 	toy_init(&f->toy, &f->opts, f->dev, NULL);
 	assert_int_equal(toy_start(&f->toy), 0);
@@ -214,7 +215,7 @@ static void *overlap_edit(void *arg)
 
 static void overlap_start(struct fixture *f, struct overlap *o)
 {
-	assert_int_equal(blk_open_mem(toy_device_bytes(&f->opts), &f->dev), 0);
+	assert_int_equal(plain_open(toy_device_bytes(&f->opts), &f->dev), 0);
 	toy_format(&f->opts, f->dev, NULL);
 	toy_init(&f->toy, &f->opts, f->dev, NULL);
 	o->fold = f->toy.client.fold;

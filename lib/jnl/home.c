@@ -27,6 +27,15 @@ bool jnl_home_pressed_locked(struct jnl *j)
 	       (j->running == 0 && j->flushing == 0 && j->done_blocks != 0);
 }
 
+/* The cache's own thread calls: it finds too little to evict. */
+void jnl_home_press(void *arg)
+{
+	struct jnl *j = arg;
+
+	atomic_store(&j->pressed, true);
+	jnl_signal(&j->home_work);
+}
+
 static void home_unlink_locked(struct jnl *j, struct jnl_buf *jb)
 {
 	list_del(&jb->home_link);
@@ -209,21 +218,25 @@ static int tail_move(struct jnl *j)
 int jnl_home_some(struct jnl *j, bool *stuck)
 {
 	struct jnl_home_batch *batch = j->home_batch;
+	int written;
 	int err;
 
 	batch->count = 0;
 	home_pick(j, batch);
 	*stuck = batch->count == 0;
-	err = cache_write(j->cache, batch->bufs, batch->results, batch->count,
-		home_want, j);
+	written = cache_write(j->cache, batch->bufs, batch->results,
+		batch->count, home_want, j);
 	home_settle(j, batch);
+	/* Without memory for a write none was tried: that is no failure of the
+	 * device, and the log still has what is owed. */
+	err = written == -ENOMEM ? 0 : written;
 	if (err == 0)
 		err = jnl_error(j);
 	if (err == 0)
 		err = tail_move(j);
 	if (err != 0)
 		jnl_abort(j, err);
-	return err;
+	return err != 0 ? err : written;
 }
 
 void jnl_home_discard(struct jnl *j)

@@ -14,6 +14,8 @@ enum {
 	COMMIT_MS_DEFAULT = 5000, /* jbd2's */
 	BLOCKS_LEAST = 8,         /* smaller transactions serve nobody */
 	TID_BITS = 40,            /* of a stamp, below the journal's number */
+	DIRECT_ALIGN = 4096,
+	PATIENCE = 7, /* tries of a checkpoint that finds no memory */
 };
 
 static struct lock_class class_commit = {
@@ -47,6 +49,16 @@ uint64_t jnl_stamp_of(struct jnl *j, jnl_tid tid)
 
 /* ---- opening ------------------------------------------------------------------ */
 
+/* A zeroed log block, so aligned that direct I/O needs no copy of it. */
+static unsigned char *open_block(const struct jnl *j)
+{
+	void *block;
+
+	if (posix_memalign(&block, DIRECT_ALIGN, j->block_bytes) != 0)
+		return NULL;
+	return memset(block, 0, j->block_bytes);
+}
+
 static int open_place(struct jnl *j, const struct jnl_place *place)
 {
 	size_t bytes = place->map_count * sizeof(*place->map);
@@ -58,8 +70,8 @@ static int open_place(struct jnl *j, const struct jnl_place *place)
 	j->place = *place;
 	j->place.map = map;
 	j->log_dev = place->dev;
-	j->super_raw = calloc(1, j->block_bytes);
-	j->commit_block = calloc(1, j->block_bytes);
+	j->super_raw = open_block(j);
+	j->commit_block = open_block(j);
 	if (j->super_raw == NULL || j->commit_block == NULL)
 		return -ENOMEM;
 	return place->block_bytes == j->block_bytes ? 0 : -EINVAL;
@@ -217,6 +229,7 @@ int jnl_open(const struct jnl_opts *opts, struct jnl **out)
 	err = jnl_threads_start(j);
 	if (err != 0)
 		goto out_free;
+	cache_on_pressure(j->cache, jnl_home_press, j);
 	*out = j;
 	return 0;
 
@@ -250,6 +263,24 @@ void jnl_abort(struct jnl *j, int error)
 
 /* ---- closing -------------------------------------------------------------------- */
 
+/* One batch; waits a moment for memory if there is none. */
+static int checkpoint_some(struct jnl *j, bool *stuck)
+{
+	struct timespec pause = {0, 1000000};
+	int err = -ENOMEM;
+
+	for (unsigned i = 0; i < PATIENCE && err == -ENOMEM; i++) {
+		if (i != 0)
+			(void)nanosleep(&pause, NULL);
+		pause.tv_nsec *= 2;
+		mtx_lock(&j->home_lock);
+		err = jnl_error(j) != 0 ? -EIO : jnl_home_some(j, stuck);
+		mtx_unlock(&j->home_lock);
+		jnl_release(j);
+	}
+	return err;
+}
+
 int jnl_checkpoint(struct jnl *j)
 {
 	bool stuck;
@@ -259,10 +290,7 @@ int jnl_checkpoint(struct jnl *j)
 	for (;;) {
 		bool empty;
 
-		mtx_lock(&j->home_lock);
-		err = jnl_error(j) != 0 ? -EIO : jnl_home_some(j, &stuck);
-		mtx_unlock(&j->home_lock);
-		jnl_release(j);
+		err = checkpoint_some(j, &stuck);
 		mtx_lock(&j->lock);
 		empty = list_empty(&j->done);
 		mtx_unlock(&j->lock);
@@ -296,6 +324,7 @@ int jnl_close(struct jnl *j)
 
 	if (err == 0)
 		err = jnl_checkpoint(j);
+	cache_on_pressure(j->cache, NULL, NULL);
 	jnl_threads_stop(j);
 	if (err == 0)
 		err = close_clean(j);

@@ -117,7 +117,11 @@ struct jnl_client {
 	 * that may be used again (J3).  Every tid is told, in order. */
 	void (*committed)(void *arg, jnl_tid tid);
 
-	/* The journal has aborted with @error; told once. */
+	/*
+	 * The journal has aborted with @error; told once.  From now on nothing
+	 * is begun or written.  What errors= asks for is the client's to do:
+	 * go on reading, refuse to write, or end the program.
+	 */
 	void (*aborted)(void *arg, int error);
 
 	/*
@@ -168,8 +172,8 @@ MUST_USE int jnl_open(const struct jnl_opts *opts, struct jnl **out);
 
 /*
  * Commit, checkpoint, mark the log empty, and release everything.  Returns
- * the first error the journal met; after an abort the log stays as it is for
- * the next open to recover.
+ * the first error the journal met; then the log stays as it is for the next
+ * open to recover.
  */
 MUST_USE int jnl_close(struct jnl *j);
 
@@ -279,7 +283,11 @@ void jnl_kick(struct jnl *j, jnl_tid tid);
  * of it. */
 MUST_USE int jnl_sync(struct jnl *j);
 
-/* Write committed blocks home until the log is empty; for close, freeze. */
+/*
+ * Write committed blocks home until the log is empty; for close, freeze.
+ * -ENOMEM: there was none for the writes, and that did not change soon; nothing
+ * is lost, the log holds what is not at home.
+ */
 MUST_USE int jnl_checkpoint(struct jnl *j);
 
 /* ---- inside the client's fold --------------------------------------------- */

@@ -156,7 +156,7 @@ struct jnl {
 	_Atomic uint32_t group;       /* threads in jnl_wait() */
 	_Atomic uint64_t kicked;      /* newest stamp asked to commit */
 	_Atomic bool stopping;
-	_Atomic bool home_all; /* the checkpoint thread is to empty the log */
+	_Atomic bool pressed; /* the cache wants its buffers back */
 
 	/* [lock] states and log space. */
 	struct mtx lock;
@@ -282,12 +282,16 @@ void jnl_home_drop_locked(struct jnl *j, struct buf *b) REQUIRES(j->lock);
 
 /*
  * Write a batch home and move the tail as far as that allows.  *@stuck: what
- * is left belongs to a newer transaction.  An error aborts.
+ * is left belongs to a newer transaction.  -ENOMEM: try again later; any other
+ * error aborts.
  */
 int jnl_home_some(struct jnl *j, bool *stuck) REQUIRES(j->home_lock);
 
-/* Should the checkpoint thread work? */
+/* Does log space or memory run short? */
 bool jnl_home_pressed_locked(struct jnl *j) REQUIRES(j->lock);
+
+/* The cache wants back what the journal @arg has pinned: cache_on_pressure(). */
+void jnl_home_press(void *arg);
 
 /* Forget all lists without writing; for closing after an abort. */
 void jnl_home_discard(struct jnl *j);

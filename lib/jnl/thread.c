@@ -12,6 +12,8 @@
 #include "jnl/jnl_int.h"
 #include "sync/futex.h"
 
+enum { HOME_REST_NS = 1000000, HOME_REST_NS_MAX = 1000000000 };
+
 /* Is a commit due?  If not, *@ns is when to look again. */
 static bool commit_due(struct jnl *j, uint64_t *ns)
 {
@@ -74,24 +76,36 @@ static bool home_due(struct jnl *j)
 	bool due;
 
 	mtx_lock(&j->lock);
-	due = jnl_error(j) == 0 && jnl_home_pressed_locked(j);
+	due = jnl_error(j) == 0 && (atomic_exchange(&j->pressed, false) ||
+					   jnl_home_pressed_locked(j));
 	mtx_unlock(&j->lock);
 	return due;
 }
 
-/* What is left belongs to the running transaction: it must commit. */
+/* What is left, in the log or in memory, belongs to the running transaction:
+ * it must commit. */
 static void home_unstick(struct jnl *j)
 {
 	uint64_t stamp = atomic_load(&j->gate);
 
-	if (stamp != 0)
+	if (stamp != 0 && !jnl_txn_empty(j, stamp))
 		jnl_kick(j, (jnl_tid)stamp);
+}
+
+/* How long to rest when there was no memory for home writes. */
+static uint64_t home_rest(uint64_t ns)
+{
+	if (ns == 0)
+		return HOME_REST_NS;
+	return ns < HOME_REST_NS_MAX ? 2 * ns : ns;
 }
 
 static void *home_main(void *arg)
 {
 	struct jnl *j = arg;
+	uint64_t rest = 0;
 	bool stuck;
+	int err;
 
 	for (;;) {
 		/* Read first, as in commit_main(). */
@@ -104,13 +118,15 @@ static void *home_main(void *arg)
 			continue;
 		}
 		mtx_lock(&j->home_lock);
-		(void)!jnl_home_some(j, &stuck);
+		err = jnl_home_some(j, &stuck);
 		mtx_unlock(&j->home_lock);
 		jnl_release(j);
-		if (stuck) {
+		rest = err == -ENOMEM ? home_rest(rest) : 0;
+		if (stuck)
 			home_unstick(j);
-			(void)futex_wait(&j->home_work, seen, FUTEX_FOREVER);
-		}
+		if (stuck || rest != 0)
+			(void)futex_wait(&j->home_work, seen,
+				rest != 0 ? rest : FUTEX_FOREVER);
 	}
 	return NULL;
 }

@@ -46,10 +46,10 @@ static int order(blk_no a, blk_no b)
 	return a < b ? -1 : a > b;
 }
 
-static int order_bufs(const void *a, const void *b)
+static int order_logged(const void *a, const void *b)
 {
-	return order((*(struct buf *const *)a)->block,
-		(*(struct buf *const *)b)->block);
+	return order(((const struct jnl_logged *)a)->block,
+		((const struct jnl_logged *)b)->block);
 }
 
 static int order_freed(const void *a, const void *b)
@@ -80,7 +80,7 @@ static void gather_joined(
 			continue;
 		}
 		ASSERT(haul->count < j->max_blocks);
-		haul->bufs[haul->count++] = b;
+		haul->logged[haul->count++] = (struct jnl_logged){b->block, b};
 	}
 }
 
@@ -103,15 +103,17 @@ static void gather_settle(struct jnl_haul *haul)
 	uint32_t kept = 0;
 	uint32_t b = 0;
 
-	qsort(haul->bufs, haul->count, sizeof(struct buf *), order_bufs);
+	qsort(haul->logged, haul->count, sizeof(struct jnl_logged),
+		order_logged);
 	qsort(haul->freed, haul->freed_count, sizeof(struct jnl_freed *),
 		order_freed);
 	for (uint32_t i = 0; i < haul->freed_count; i++) {
 		struct jnl_freed *freed = haul->freed[i];
 
-		while (b < haul->count && haul->bufs[b]->block < freed->block)
+		while (b < haul->count && haul->logged[b].block < freed->block)
 			b++;
-		if ((b < haul->count && haul->bufs[b]->block == freed->block) ||
+		if ((b < haul->count &&
+			    haul->logged[b].block == freed->block) ||
 			(kept > 0 &&
 				haul->freed[kept - 1]->block == freed->block))
 			jnl_freed_drop(freed);
@@ -125,7 +127,7 @@ static void commit_gather(struct jnl *j, struct jnl_haul *haul)
 {
 	struct jnl_shard *shards = j->shard[jnl_parity(haul->stamp)];
 
-	haul->bufs = j->bufs;
+	haul->logged = j->logged;
 	haul->freed = j->freed;
 	for (uint32_t i = 0; i < j->shard_count; i++) {
 		struct jnl_shard *s = &shards[i];
@@ -174,7 +176,7 @@ static void publish_log_locked(struct jnl *j, struct jnl_haul *haul)
 	j->next_sequence++;
 	j->done_blocks += haul->log_blocks;
 	for (uint32_t i = 0; i < haul->count; i++)
-		jnl_home_add_locked(j, done, haul->bufs[i]);
+		jnl_home_add_locked(j, done, haul->logged[i].buf);
 }
 
 static void commit_publish(struct jnl *j, struct jnl_haul *haul)
@@ -191,7 +193,7 @@ static void commit_publish(struct jnl *j, struct jnl_haul *haul)
 	jnl_check_debug_locked(j);
 	mtx_unlock(&j->lock);
 	for (uint32_t i = 0; i < haul->count && haul->log_blocks == 0; i++)
-		buf_put(haul->bufs[i]);
+		buf_put(haul->logged[i].buf);
 }
 
 /* ---- the whole ----------------------------------------------------------------- */
@@ -234,7 +236,7 @@ static void haul_discard(struct jnl *j, struct jnl_haul *haul)
 	unsigned parity = jnl_parity(haul->stamp);
 
 	for (uint32_t i = 0; i < haul->count; i++) {
-		struct buf *b = haul->bufs[i];
+		struct buf *b = haul->logged[i].buf;
 		struct jnl_buf *jb = jnl_buf_of(b);
 
 		mtx_lock(&b->lock);

@@ -80,7 +80,7 @@ static int open_place(struct jnl *j, const struct jnl_place *place)
 /* J6: the most blocks of a transaction. */
 static int open_limits(struct jnl *j, const struct jnl_opts *opts)
 {
-	uint32_t piece = JNL_PIECE_BYTES / j->block_bytes;
+	uint32_t piece = jnl_piece_blocks(j->block_bytes);
 	uint64_t arena = cache_capacity_blocks(j->cache);
 	uint64_t most = arena / 8;
 	uint32_t ring = j->super.end - j->super.first;
@@ -116,21 +116,31 @@ static int open_shards(struct jnl *j)
 	return 0;
 }
 
-static int open_buffers(struct jnl *j)
+/* Room for the largest transaction, or for as much as is in flight at once. */
+static int open_stream(struct jnl *j)
 {
 	struct blk_dev *dev = j->log_dev != NULL ? j->log_dev : j->home_dev;
 	uint32_t most = j->log_dev != NULL ? j->log_need : j->max_blocks;
+	uint32_t piece = jnl_piece_blocks(j->block_bytes);
+	uint32_t pieces = (most + piece - 1) / piece;
+	uint32_t ring = JNL_RING_BYTES / j->block_bytes / piece;
+
+	return jnl_stream_init(&j->stream, dev, j->block_bytes, piece,
+		pieces < ring ? pieces : ring);
+}
+
+static int open_buffers(struct jnl *j)
+{
 	int err;
 
-	j->bufs = calloc(j->max_blocks, sizeof(struct buf *));
+	j->logged = calloc(j->max_blocks, sizeof(*j->logged));
 	j->freed = calloc(j->max_blocks, sizeof(struct jnl_freed *));
 	j->spare = malloc(sizeof(*j->spare));
-	if (j->bufs == NULL || j->freed == NULL || j->spare == NULL)
+	if (j->logged == NULL || j->freed == NULL || j->spare == NULL)
 		return -ENOMEM;
 	err = jnl_home_init(j);
 	if (err == 0)
-		err = jnl_stream_init(
-			&j->stream, dev, j->block_bytes, most < 2 ? 2 : most);
+		err = open_stream(j);
 	if (err != 0)
 		return err;
 	/* The copies that the FLUSHING transaction may need. */
@@ -177,7 +187,7 @@ static void jnl_free(struct jnl *j)
 	jnl_stream_fini(&j->stream);
 	if (j->reserved != 0)
 		cache_unreserve(j->cache, j->reserved);
-	free(j->bufs);
+	free(j->logged);
 	free(j->freed);
 	free(j->spare);
 	free(j->home_batch);

@@ -71,6 +71,13 @@ struct jnl_freed {
 	struct buf *buf; /* pinned, or NULL */
 };
 
+/* A block of the committing transaction.  Its number stands here as well, so
+ * that sorting does not touch the buffers. */
+struct jnl_logged {
+	blk_no block;
+	struct buf *buf;
+};
+
 /*
  * What the operations on one CPU bring to one transaction.  Only that CPU's
  * operations write it while the transaction runs.
@@ -180,7 +187,8 @@ struct jnl {
 	/* [commit_lock] */
 	struct mtx commit_lock;
 	struct jnl_stream stream;
-	struct buf **bufs;        /* max_blocks: the committing transaction's */
+	struct jnl_logged
+		*logged;          /* max_blocks: the committing transaction's */
 	struct jnl_freed **freed; /* likewise */
 	unsigned char *commit_block; /* block_bytes of zeroes and the block */
 	uint32_t last_group;         /* waiters that the last commit served */
@@ -241,7 +249,7 @@ bool jnl_txn_empty(struct jnl *j, uint64_t stamp);
 /* The contents of a transaction after its drain. */
 struct jnl_haul {
 	uint64_t stamp;
-	struct buf **bufs; /* sorted by block; forgotten ones left out */
+	struct jnl_logged *logged; /* sorted; forgotten ones left out */
 	uint32_t count;
 	struct jnl_freed **freed; /* sorted by block; those that are metadata
 	                             again left out */

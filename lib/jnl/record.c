@@ -135,6 +135,27 @@ static uint32_t escape(unsigned char *block)
 	return JBD_TAG_ESCAPE;
 }
 
+/*
+ * The contents of the next block are on their way to the CPU while the present
+ * one is checksummed, and so is what stands around those of a later one: all
+ * are cold, and no two need lie side by side.
+ */
+static void scribe_prefetch(const struct scribe *s, uint32_t next)
+{
+	enum { LATER = 4, LINE = 64 };
+	const struct jnl_haul *haul = s->haul;
+	const unsigned char *data;
+
+	if (next + LATER >= haul->count)
+		return;
+	__builtin_prefetch(&haul->logged[next + LATER].buf->data);
+	__builtin_prefetch(&haul->logged[next + LATER].buf->lock, 1);
+	__builtin_prefetch(haul->logged[next + LATER].buf->client, 1);
+	data = haul->logged[next].buf->data;
+	for (uint32_t at = 0; at < s->j->block_bytes; at += LINE)
+		__builtin_prefetch(data + at);
+}
+
 /* One descriptor and the @count blocks from @from on that it names. */
 static void scribe_group(struct scribe *s, uint32_t from, uint32_t count)
 {
@@ -145,11 +166,12 @@ static void scribe_group(struct scribe *s, uint32_t from, uint32_t count)
 	memset(descriptor, 0, j->block_bytes);
 	jnl_header_encode(descriptor, JBD_DESCRIPTOR, s->tid);
 	for (uint32_t i = 0; i < count; i++) {
-		struct buf *b = s->haul->bufs[from + i];
+		struct buf *b = s->haul->logged[from + i].buf;
 		unsigned char *block = scribe_block(s);
 		struct jnl_tag tag = {.home = b->block};
 
 		copy_sealed(j, s->haul->stamp, b, block);
+		scribe_prefetch(s, from + i + 1);
 		tag.flags = escape(block);
 		tag.flags |= i != 0 ? JBD_TAG_SAME_UUID : 0;
 		tag.flags |= i == count - 1 ? JBD_TAG_LAST : 0;
@@ -240,7 +262,7 @@ int jnl_record_home(struct jnl *j, struct jnl_haul *haul)
 
 	for (unsigned pass = 0; pass < PASSES && err == 0; pass++) {
 		for (uint32_t i = 0; i < haul->count; i++) {
-			struct buf *b = haul->bufs[i];
+			struct buf *b = haul->logged[i].buf;
 			unsigned its =
 				j->client->home_pass != NULL
 					? j->client->home_pass(j->client_arg, b)

@@ -7,135 +7,183 @@
 
 #include "sync/futex.h"
 
-static int piece_init(struct jnl_piece *p, uint32_t blocks, uint32_t bytes)
-{
-	void *mem = NULL;
+#define JNL_HOLE UINT64_MAX
 
-	if (posix_memalign(&mem, 4096, (size_t)blocks * bytes) != 0)
-		return -ENOMEM;
-	p->mem = mem;
-	p->address = calloc(blocks, sizeof(*p->address));
-	p->ios = calloc(blocks, sizeof(*p->ios));
-	p->iovs = calloc(blocks, sizeof(*p->iovs));
-	if (p->address == NULL || p->ios == NULL || p->iovs == NULL)
-		return -ENOMEM;
-	return 0;
-}
+enum { DIRECT_ALIGN = 4096 };
 
 int jnl_stream_init(struct jnl_stream *s, struct blk_dev *dev,
-	uint32_t block_bytes, uint32_t most)
+	uint32_t block_bytes, uint32_t piece_blocks, uint32_t pieces)
 {
-	uint32_t blocks = JNL_PIECE_BYTES / block_bytes;
+	uint32_t blocks = piece_blocks * pieces;
+	void *mem = NULL;
 
-	*s = (struct jnl_stream){.dev = dev, .block_bytes = block_bytes};
-	s->piece_blocks = most < blocks ? most : blocks;
-	for (unsigned i = 0; i < JNL_PIECES; i++) {
-		if (piece_init(&s->piece[i], s->piece_blocks, block_bytes) !=
-			0) {
-			jnl_stream_fini(s);
-			return -ENOMEM;
-		}
-	}
-	return 0;
+	*s = (struct jnl_stream){.dev = dev,
+		.block_bytes = block_bytes,
+		.piece_blocks = piece_blocks,
+		.ring_blocks = blocks,
+		.io_blocks = JNL_IO_BYTES / block_bytes};
+	if (posix_memalign(&mem, DIRECT_ALIGN, (size_t)blocks * block_bytes) !=
+		0)
+		return -ENOMEM;
+	s->mem = mem;
+	s->address = calloc(blocks, sizeof(*s->address));
+	s->requests = calloc(blocks, sizeof(*s->requests));
+	if (s->address != NULL && s->requests != NULL)
+		return 0;
+	jnl_stream_fini(s);
+	return -ENOMEM;
 }
 
 void jnl_stream_fini(struct jnl_stream *s)
 {
-	for (unsigned i = 0; i < JNL_PIECES; i++) {
-		free(s->piece[i].mem);
-		free(s->piece[i].address);
-		free(s->piece[i].ios);
-		free(s->piece[i].iovs);
-	}
+	free(s->mem);
+	free(s->address);
+	free(s->requests);
 	*s = (struct jnl_stream){0};
 }
 
-static void piece_io_done(struct blk_io *io)
+/* ---- requests ------------------------------------------------------------- */
+
+static void request_done(struct blk_io *io)
 {
-	struct jnl_piece *p = io->owner;
+	struct jnl_request *r = io->owner;
 	int none = 0;
 
 	if (io->result != 0)
-		atomic_compare_exchange_strong(&p->error, &none, io->result);
-	/* Pairs with the load in piece_wait(): error is seen with it. */
-	if (atomic_fetch_sub(&p->pending, 1) == 1)
-		futex_wake_all(&p->pending);
+		atomic_compare_exchange_strong(
+			&r->stream->error, &none, io->result);
+	atomic_fetch_sub(&r->stream->in_flight, 1);
+	/* Last, the stream may go with it.  Pairs with the load in
+	 * stream_reclaim(): the error is seen with it. */
+	atomic_store(&r->busy, 0);
+	futex_wake_all(&r->busy);
 }
 
-static void piece_submit(struct jnl_stream *s, struct jnl_piece *p)
+static void request_submit(struct jnl_stream *s, uint32_t at, uint32_t blocks)
 {
-	uint32_t runs = 0;
+	struct jnl_request *r = &s->requests[at];
+	size_t bytes = (size_t)blocks * s->block_bytes;
 
-	for (uint32_t at = 0, next; at < p->count; at = next, runs++) {
-		for (next = at + 1; next < p->count; next++)
-			if (p->address[next] != p->address[next - 1] + 1)
-				break;
-		p->iovs[runs].iov_base = p->mem + (size_t)at * s->block_bytes;
-		p->iovs[runs].iov_len = (size_t)(next - at) * s->block_bytes;
-		p->ios[runs] = (struct blk_io){
-			.op = BLK_WRITE,
-			.offset = p->address[at] * s->block_bytes,
-			.bytes = p->iovs[runs].iov_len,
-			.iov = &p->iovs[runs],
-			.iov_count = 1,
-			.done = piece_io_done,
-			.owner = p,
-		};
+	r->iov = (struct iovec){s->mem + (size_t)at * s->block_bytes, bytes};
+	r->io = (struct blk_io){
+		.op = BLK_WRITE,
+		.offset = s->address[at] * s->block_bytes,
+		.bytes = bytes,
+		.iov = &r->iov,
+		.iov_count = 1,
+		.done = request_done,
+		.owner = r,
+	};
+	r->stream = s;
+	atomic_store(&r->busy, 1);
+	atomic_fetch_add(&s->in_flight, 1);
+	blk_submit(s->dev, &r->io);
+}
+
+/* How many of the @most blocks from @at on share a request, or are holes. */
+static uint32_t run_length(
+	const struct jnl_stream *s, uint32_t at, uint64_t most)
+{
+	const blk_no *address = &s->address[at];
+	uint32_t step = address[0] != JNL_HOLE;
+	uint32_t n = 1;
+
+	if (most > s->ring_blocks - at)
+		most = s->ring_blocks - at;
+	if (most > s->io_blocks)
+		most = s->io_blocks;
+	while (n < most && address[n] == address[n - 1] + step)
+		n++;
+	return n;
+}
+
+static void stream_send(struct jnl_stream *s)
+{
+	while (s->sent < s->filled) {
+		uint32_t at = (uint32_t)(s->sent % s->ring_blocks);
+		uint32_t n = run_length(s, at, s->filled - s->sent);
+
+		if (s->address[at] != JNL_HOLE)
+			request_submit(s, at, n);
+		s->sent += n;
 	}
-	atomic_store(&p->pending, runs);
-	for (uint32_t i = 0; i < runs; i++)
-		blk_submit(s->dev, &p->ios[i]);
 }
 
-/* Make @p empty again. */
-static void piece_wait(struct jnl_stream *s, struct jnl_piece *p)
+/* ---- memory --------------------------------------------------------------- */
+
+/* Take back the memory of what was sent first.  False: it is in flight. */
+static bool stream_reclaim(struct jnl_stream *s, bool wait)
 {
-	uint32_t pending;
+	uint32_t at = (uint32_t)(s->freed % s->ring_blocks);
+	struct jnl_request *r = &s->requests[at];
+	uint32_t busy;
 
-	while ((pending = atomic_load(&p->pending)) != 0)
-		(void)futex_wait(&p->pending, pending, FUTEX_FOREVER);
-	if (s->error == 0)
-		s->error = atomic_load(&p->error);
-	atomic_store(&p->error, 0);
-	p->count = 0;
+	if (s->address[at] == JNL_HOLE) {
+		s->freed++;
+		return true;
+	}
+	while ((busy = atomic_load(&r->busy)) != 0) {
+		if (!wait)
+			return false;
+		(void)futex_wait(&r->busy, busy, FUTEX_FOREVER);
+	}
+	s->freed += r->iov.iov_len / s->block_bytes;
+	return true;
 }
+
+static bool stream_is_full(const struct jnl_stream *s)
+{
+	return s->filled + s->piece_blocks - s->freed > s->ring_blocks;
+}
+
+/* A piece ends, or none has begun: make room for the next. */
+static void stream_turn(struct jnl_stream *s)
+{
+	if (atomic_load(&s->in_flight) == 0 ||
+		s->filled - s->sent >= s->io_blocks)
+		stream_send(s);
+	while (s->freed < s->sent && stream_reclaim(s, false))
+		;
+	while (stream_is_full(s)) {
+		if (s->freed == s->sent)
+			stream_send(s);
+		(void)stream_reclaim(s, true);
+	}
+	/* All is written: begin anew, in memory that is still cached. */
+	if (s->freed == s->filled)
+		s->filled = s->sent = s->freed = 0;
+}
+
+/* ---- blocks --------------------------------------------------------------- */
 
 uint32_t jnl_stream_room(const struct jnl_stream *s)
 {
-	uint32_t count = s->piece[s->current].count;
-
-	return count == s->piece_blocks ? s->piece_blocks
-					: s->piece_blocks - count;
+	return s->piece_blocks - (uint32_t)(s->filled % s->piece_blocks);
 }
 
 uint32_t jnl_stream_break(struct jnl_stream *s)
 {
-	piece_submit(s, &s->piece[s->current]);
-	s->current = (s->current + 1) % JNL_PIECES;
-	piece_wait(s, &s->piece[s->current]);
+	while (s->filled % s->piece_blocks != 0)
+		s->address[s->filled++ % s->ring_blocks] = JNL_HOLE;
 	return s->piece_blocks;
 }
 
 void *jnl_stream_block(struct jnl_stream *s, blk_no address)
 {
-	struct jnl_piece *p;
+	uint32_t at;
 
-	if (s->piece[s->current].count == s->piece_blocks)
-		(void)jnl_stream_break(s);
-	p = &s->piece[s->current];
-	p->address[p->count] = address;
-	return p->mem + (size_t)p->count++ * s->block_bytes;
+	if (s->filled % s->piece_blocks == 0)
+		stream_turn(s);
+	at = (uint32_t)(s->filled++ % s->ring_blocks);
+	s->address[at] = address;
+	return s->mem + (size_t)at * s->block_bytes;
 }
 
 int jnl_stream_wait(struct jnl_stream *s)
 {
-	int err;
-
-	if (s->piece[s->current].count != 0)
-		piece_submit(s, &s->piece[s->current]);
-	for (unsigned i = 0; i < JNL_PIECES; i++)
-		piece_wait(s, &s->piece[i]);
-	err = s->error;
-	s->error = 0;
-	return err;
+	stream_send(s);
+	while (s->freed < s->sent)
+		(void)stream_reclaim(s, true);
+	s->filled = s->sent = s->freed = 0;
+	return atomic_exchange(&s->error, 0);
 }

@@ -1,11 +1,21 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * stream.h - blocks on their way to a device, in few large requests.
+ * stream.h - blocks on their way to a device, in large requests.
  *
- * The owner asks for the memory of one block after the other and fills it.
- * Full pieces are submitted while the next is being filled; blocks with
- * neighbouring addresses share a request.  One thread uses a stream at a time.
- * Order on the device is undefined until jnl_stream_wait() and a flush.
+ * The owner asks for the memory of one block after the other and fills it;
+ * what is full goes out while the next is being filled.
+ *
+ *      freed          sent           filled
+ *   ----|--in flight---|----full------|---------   a ring, by pieces
+ *
+ * At the end of a piece what is full is submitted if the device is idle, and
+ * otherwise waits for more, up to JNL_IO_BYTES.  So a slow device sees few large
+ * requests, while for one that is as fast as memory a piece is still in the
+ * CPU's cache when it goes out, and its memory is used again at once.
+ *
+ * Blocks with neighbouring addresses share a request.  One thread uses a stream
+ * at a time.  Order on the device is undefined until jnl_stream_wait() and a
+ * flush.
  */
 #ifndef JNL_STREAM_H
 #define JNL_STREAM_H
@@ -16,40 +26,63 @@
 #include "blk/blk.h"
 #include "cache/cache.h"
 
-enum { JNL_PIECE_BYTES = 4 << 20, JNL_PIECES = 2 };
+enum {
+	JNL_RING_BYTES = 8 << 20,
+	JNL_IO_BYTES = 4 << 20,
+	JNL_PIECE_BYTES = 256 << 10,
+	JNL_PIECE_BLOCKS = 64, /* at least, since a descriptor serves one */
+};
 
-struct jnl_piece {
-	unsigned char *mem;
-	blk_no *address;    /* of each block in mem */
-	uint32_t count;     /* blocks filled */
-	struct blk_io *ios; /* one a run of neighbours */
-	struct iovec *iovs;
-	_Atomic uint32_t pending; /* requests in flight; a futex word */
-	_Atomic int error;        /* the first */
+/* Blocks of @block_bytes in a piece. */
+static inline uint32_t jnl_piece_blocks(uint32_t block_bytes)
+{
+	uint32_t blocks = JNL_PIECE_BYTES / block_bytes;
+
+	return blocks > JNL_PIECE_BLOCKS ? blocks : JNL_PIECE_BLOCKS;
+}
+
+struct jnl_stream;
+
+struct jnl_request {
+	struct blk_io io;
+	struct iovec iov;
+	struct jnl_stream *stream;
+	_Atomic uint32_t busy; /* in flight; a futex word */
 };
 
 struct jnl_stream {
-	struct blk_dev *dev;
+	struct blk_dev *dev; /* [const] as are all sizes and arrays */
 	uint32_t block_bytes;
 	uint32_t piece_blocks;
-	struct jnl_piece piece[JNL_PIECES];
-	unsigned current;
-	int error; /* the first since the last wait */
+	uint32_t ring_blocks;         /* a multiple of piece_blocks */
+	uint32_t io_blocks;           /* of the largest request */
+	unsigned char *mem;           /* of ring_blocks */
+	blk_no *address;              /* of each; JNL_HOLE: of none */
+	struct jnl_request *requests; /* each at the index of its first block */
+
+	/* [owner] Blocks since the stream was last empty, holes included. */
+	uint64_t filled;
+	uint64_t sent;
+	uint64_t freed;
+
+	_Atomic uint32_t in_flight; /* requests */
+	_Atomic int error;          /* the first since the last wait */
 };
 
-/* Pieces hold @most blocks or JNL_PIECE_BYTES.  -ENOMEM. */
+/* A ring of @pieces pieces of @piece_blocks blocks each.  -ENOMEM. */
 MUST_USE int jnl_stream_init(struct jnl_stream *s, struct blk_dev *dev,
-	uint32_t block_bytes, uint32_t most);
+	uint32_t block_bytes, uint32_t piece_blocks, uint32_t pieces);
 void jnl_stream_fini(struct jnl_stream *s);
 
-/* How many blocks from the next one on will lie side by side in memory. */
+/* How many blocks from the next one on will lie side by side in memory, and
+ * not be sent before all of them are filled. */
 uint32_t jnl_stream_room(const struct jnl_stream *s);
 
-/* Submit the piece being filled and go on in an empty one; its room. */
+/* Go on in an empty piece; its room. */
 uint32_t jnl_stream_break(struct jnl_stream *s);
 
 /* Memory for the block at device block @address, to be filled before the next
- * call on @s.  May wait for a piece in flight. */
+ * piece begins or jnl_stream_wait() is called.  May wait for the device. */
 void *jnl_stream_block(struct jnl_stream *s, blk_no address);
 
 /* Submit what is left and wait for all: 0 or the first error. */

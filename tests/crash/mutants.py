@@ -138,8 +138,9 @@ MUTANTS = [
         "k1-none",
         [(
             "lib/jnl/commit.c",
-            "		if ((b < haul->count && haul->bufs[b]->block == "
-            "freed->block) ||\n			(kept > 0 &&",
+            "		if ((b < haul->count &&\n"
+            "			    haul->logged[b].block == freed->block) ||\n"
+            "			(kept > 0 &&",
             "		if ((kept > 0 &&",
         ), QUIET_RECORD],
     ),

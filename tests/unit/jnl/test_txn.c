@@ -8,6 +8,7 @@
 #include "base/assert.h"
 #include "blk/layers.h"
 #include "jnl/codec.h"
+#include "jnl/stream.h"
 #include "plain.h"
 #include "sync/futex.h"
 #include "toy.h"
@@ -117,6 +118,37 @@ static void test_jnl_many_transactions_wrap_the_log(void **state)
 	for (uint64_t i = 0; i < 400; i++)
 		assert_int_equal(
 			toy_version_on(&f.opts, copy, TOY_FIRST + i), i + 1);
+	blk_close(copy);
+	assert_int_equal(toy_stop(&f.toy), 0);
+	fixture_end(&f);
+}
+
+/* More than is in flight to the log at once, in one transaction. */
+static void test_jnl_transaction_goes_round_the_stream(void **state)
+{
+	enum { EACH = 4300, RING = JNL_RING_BYTES / 1024 };
+	struct fixture f = {.opts = {.block_bytes = 1024,
+				    .home_blocks = 2 * EACH + 100,
+				    .log_blocks = 38000,
+				    .cache_bytes = 96 << 20,
+				    .checksum = JNL_CHECKSUM_V3}};
+	struct jnl_stats stats;
+	struct blk_dev *copy;
+	jnl_tid first;
+	jnl_tid tid;
+
+	(void)state;
+	fixture_start(&f);
+	assert_int_equal(toy_write(&f.toy, 10, EACH, 7, &first), 0);
+	assert_int_equal(toy_write(&f.toy, 10 + EACH, EACH, 8, &tid), 0);
+	assert_int_equal(tid, first);
+	assert_int_equal(jnl_wait(f.toy.jnl, tid), 0);
+	jnl_stats_read(f.toy.jnl, &stats);
+	assert_true(stats.logged_blocks > RING);
+	copy = recovered_copy(&f);
+	for (blk_no b = 10; b < 10 + 2 * EACH; b++)
+		assert_int_equal(toy_version_on(&f.opts, copy, b),
+			b < 10 + EACH ? 7 : 8);
 	blk_close(copy);
 	assert_int_equal(toy_stop(&f.toy), 0);
 	fixture_end(&f);
@@ -458,6 +490,7 @@ int main(void)
 		cmocka_unit_test(test_jnl_close_brings_all_home),
 		cmocka_unit_test(test_jnl_j2_waited_write_is_in_the_log_only),
 		cmocka_unit_test(test_jnl_many_transactions_wrap_the_log),
+		cmocka_unit_test(test_jnl_transaction_goes_round_the_stream),
 		cmocka_unit_test(test_jnl_j3_freed_block_is_revoked),
 		cmocka_unit_test(test_jnl_recreated_block_is_not_revoked),
 		cmocka_unit_test(test_jnl_next_transaction_edits_beside_commit),

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "bench/journal.h"
-#include "jnl/format.h"
 
 enum { PIECE_BYTES = 4 << 20 };
 
@@ -22,34 +21,29 @@ static int dev_zero(struct blk_dev *dev)
 	return err;
 }
 
+static const struct jnl_extent stand_map = {0, STAND_LOG_BLOCKS, STAND_LOG_AT};
+
+static struct jnl_place stand_place(struct blk_dev *dev)
+{
+	return (struct jnl_place){.dev = dev,
+		.block_bytes = STAND_BLOCK_BYTES,
+		.map = &stand_map,
+		.map_count = 1};
+}
+
 int stand_format(struct blk_dev *dev)
 {
-	const struct jbd_super super = {
-		.header = {be32_of(JBD_MAGIC), be32_of(JBD_SUPER_V2),
-			be32_of(0)},
-		.block_bytes = be32_of(STAND_BLOCK_BYTES),
-		.block_count = be32_of(STAND_LOG_BLOCKS),
-		.first = be32_of(1),
-		.sequence = be32_of(1),
-		.uuid = "extant bench log",
-		.user_count = be32_of(1),
-	};
+	const struct jnl_make_opts make = {.uuid = "extant bench log"};
+	const struct jnl_place place = stand_place(dev);
 	int err = dev_zero(dev);
 
-	if (err == 0)
-		err = blk_write(dev, (uint64_t)STAND_LOG_AT * STAND_BLOCK_BYTES,
-			sizeof(super), &super);
-	return err == 0 ? blk_flush(dev) : err;
+	return err == 0 ? jnl_make(&place, &make) : err;
 }
 
 int stand_open(
 	struct stand *s, struct blk_dev *dev, const struct stand_opts *opts)
 {
-	const struct jnl_extent map = {0, STAND_LOG_BLOCKS, STAND_LOG_AT};
-	const struct jnl_place place = {.dev = dev,
-		.block_bytes = STAND_BLOCK_BYTES,
-		.map = &map,
-		.map_count = 1};
+	const struct jnl_place place = stand_place(dev);
 	const struct cache_opts cache = {.bytes = stand_cache_bytes,
 		.block_bytes = STAND_BLOCK_BYTES,
 		.client_bytes = JNL_BUF_BYTES};

@@ -53,6 +53,10 @@ MUST_USE int jnl_super_decode(const struct jbd_super *raw, uint32_t block_bytes,
 /* Set the derived fields after features have changed. */
 void jnl_super_derive(struct jnl_super *sb);
 
+/* Set the features for these checksums, and for wide block numbers if @wide. */
+void jnl_super_choose(
+	struct jnl_super *sb, enum jnl_checksum checksum, bool wide);
+
 /*
  * The same in two steps, for those who show a superblock all the same: all
  * checks but that of the checksum, and that one.

@@ -90,6 +90,30 @@ struct jnl_place {
 	bool external; /* the log is not on the data device */
 };
 
+/* Which checksums the log carries from now on. */
+enum jnl_checksum {
+	JNL_CHECKSUM_KEEP, /* as the journal's superblock says */
+	JNL_CHECKSUM_NONE,
+	JNL_CHECKSUM_V1, /* one per transaction, in the commit block */
+	JNL_CHECKSUM_V2, /* crc32c per block, 16 bits of it in tags */
+	JNL_CHECKSUM_V3, /* crc32c per block */
+};
+
+struct jnl_make_opts {
+	uint8_t uuid[16];           /* of the journal */
+	enum jnl_checksum checksum; /* KEEP: none */
+	bool wide;                  /* 64-bit block numbers */
+	jnl_tid sequence;           /* of the first transaction; 0: 1 */
+};
+
+/*
+ * Make all blocks of @place an empty log: write its superblock, of version 2,
+ * and flush.  Whatever else it held is as good as gone.  -ENOMEM, or what the
+ * device says.
+ */
+MUST_USE int jnl_make(
+	const struct jnl_place *place, const struct jnl_make_opts *opts);
+
 /* ---- what the client brings -------------------------------------------- */
 
 /*
@@ -136,15 +160,6 @@ struct jnl_client {
 };
 
 enum jnl_admission { JNL_ADMIT_PERCPU, JNL_ADMIT_ATOMIC, JNL_ADMIT_LOCK };
-
-/* Which checksums the log carries from now on. */
-enum jnl_checksum {
-	JNL_CHECKSUM_KEEP, /* as the journal's superblock says */
-	JNL_CHECKSUM_NONE,
-	JNL_CHECKSUM_V1, /* one per transaction, in the commit block */
-	JNL_CHECKSUM_V2, /* crc32c per block, 16 bits of it in tags */
-	JNL_CHECKSUM_V3, /* crc32c per block */
-};
 
 struct jnl_opts {
 	struct cache *cache; /* home blocks; client_bytes >= JNL_BUF_BYTES */

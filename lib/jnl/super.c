@@ -70,6 +70,31 @@ void jnl_super_derive(struct jnl_super *sb)
 	sb->csum_seed = crc32c(~UINT32_C(0), sb->uuid, sizeof(sb->uuid));
 }
 
+static void choose_checksum(struct jnl_super *sb, enum jnl_checksum checksum)
+{
+	const uint32_t v23 = JBD_INCOMPAT_CSUM_V2 | JBD_INCOMPAT_CSUM_V3;
+
+	if (checksum == JNL_CHECKSUM_KEEP)
+		return;
+	sb->compat &= ~(uint32_t)JBD_COMPAT_CHECKSUM;
+	sb->incompat &= ~v23;
+	if (checksum == JNL_CHECKSUM_V1)
+		sb->compat |= JBD_COMPAT_CHECKSUM;
+	if (checksum == JNL_CHECKSUM_V2)
+		sb->incompat |= JBD_INCOMPAT_CSUM_V2;
+	if (checksum == JNL_CHECKSUM_V3)
+		sb->incompat |= JBD_INCOMPAT_CSUM_V3;
+}
+
+void jnl_super_choose(
+	struct jnl_super *sb, enum jnl_checksum checksum, bool wide)
+{
+	choose_checksum(sb, checksum);
+	if (wide)
+		sb->incompat |= JBD_INCOMPAT_64BIT;
+	jnl_super_derive(sb);
+}
+
 static int check_features(const struct jbd_super *raw,
 	const struct jnl_super *sb, const struct reason *why)
 {

@@ -16,22 +16,6 @@ static struct jbd_super *super_raw(struct jnl *j)
 	return (struct jbd_super *)(void *)j->super_raw;
 }
 
-static void super_set_checksum(struct jnl_super *sb, enum jnl_checksum checksum)
-{
-	const uint32_t v23 = JBD_INCOMPAT_CSUM_V2 | JBD_INCOMPAT_CSUM_V3;
-
-	if (checksum == JNL_CHECKSUM_KEEP)
-		return;
-	sb->compat &= ~(uint32_t)JBD_COMPAT_CHECKSUM;
-	sb->incompat &= ~v23;
-	if (checksum == JNL_CHECKSUM_V1)
-		sb->compat |= JBD_COMPAT_CHECKSUM;
-	if (checksum == JNL_CHECKSUM_V2)
-		sb->incompat |= JBD_INCOMPAT_CSUM_V2;
-	if (checksum == JNL_CHECKSUM_V3)
-		sb->incompat |= JBD_INCOMPAT_CSUM_V3;
-}
-
 /*
  * The features that this log uses from its first transaction on; the log is
  * empty, and they reach the disk before that transaction does.
@@ -51,10 +35,8 @@ static void super_adopt(struct jnl *j, const struct jnl_opts *opts)
 		sb->user_count = 1;
 		sb->version = 2;
 	}
-	super_set_checksum(sb, opts->checksum);
+	jnl_super_choose(sb, opts->checksum, opts->wide);
 	sb->incompat |= JBD_INCOMPAT_REVOKE;
-	if (opts->wide)
-		sb->incompat |= JBD_INCOMPAT_64BIT;
 	/* Commit blocks are written after a barrier. */
 	sb->incompat &= ~(uint32_t)JBD_INCOMPAT_ASYNC_COMMIT;
 	jnl_super_derive(sb);

@@ -113,43 +113,20 @@ static int toy_flag_recovery(
 	return err != 0 ? err : blk_flush(dev);
 }
 
-static void toy_format_log(
-	const struct toy_opts *opts, const struct jnl_place *place)
-{
-	struct jbd_super super = {
-		.header = {be32_of(JBD_MAGIC), be32_of(JBD_SUPER_V2),
-			be32_of(0)},
-		.block_bytes = be32_of(opts->block_bytes),
-		.block_count = be32_of(opts->log_blocks),
-		.first = be32_of(1),
-		.sequence = be32_of(opts->first_tid),
-		.uuid = "toy journal uuid",
-		.user_count = be32_of(1),
-	};
-	char *block = calloc(1, opts->block_bytes);
-
-	CHECK(block != NULL);
-	memcpy(block, &super, sizeof(super));
-	CHECK(blk_write(place->dev, place->map[0].dev * opts->block_bytes,
-		      opts->block_bytes, block) == 0);
-	free(block);
-}
-
 void toy_format(
 	const struct toy_opts *o, struct blk_dev *dev, struct blk_dev *log_dev)
 {
 	struct toy_opts opts = toy_defaults(o);
+	const struct jnl_make_opts make = {
+		.uuid = "toy journal uuid", .sequence = opts.first_tid};
 	struct jnl_place place;
 
 	CHECK(toy_flag_recovery(dev, opts.block_bytes, false) == 0);
 	if (opts.no_journal)
 		return;
 	toy_place(&opts, dev, log_dev, &place);
-	toy_format_log(&opts, &place);
+	CHECK(jnl_make(&place, &make) == 0);
 	free((void *)place.map);
-	CHECK(blk_flush(dev) == 0);
-	if (log_dev != NULL)
-		CHECK(blk_flush(log_dev) == 0);
 }
 
 bool toy_needs_recovery(const struct toy_opts *o, struct blk_dev *dev)

@@ -93,7 +93,7 @@ static void test_api_open_whole_disk_asks_for_a_partition(void **state)
 	(void)state;
 	assert_int_equal(system("truncate -s 10M disk.img &&"
 				"echo 'start=2048, size=16384, type=83' |"
-				"   sfdisk -q disk.img &&"
+				"   sfdisk -q --no-tell-kernel disk.img &&"
 				"dd if=fs.img of=disk.img bs=1M seek=1"
 				"   conv=notrunc status=none"),
 		0);

@@ -66,11 +66,21 @@ int ext_backup_read(struct blk_dev *dev, uint64_t block, uint32_t block_bytes,
 	return err;
 }
 
+/* A bitmap of one block limits a group, and so does the count of its free
+ * clusters in 16 bits. */
+static uint64_t group_clusters(uint32_t block_bytes)
+{
+	uint64_t bits = UINT64_C(8) * block_bytes;
+	uint64_t counted = UINT16_MAX - 7;
+
+	return bits < counted ? bits : counted;
+}
+
 static int find_of_size(
 	struct blk_dev *dev, uint32_t block_bytes, struct ext_super *out)
 {
 	for (size_t r = 0; r < ARRAY_COUNT(ratios); r++) {
-		uint64_t per_group = UINT64_C(8) * block_bytes * ratios[r];
+		uint64_t per_group = group_clusters(block_bytes) * ratios[r];
 		uint64_t first =
 			block_bytes * ratios[r] > EXT_SUPER_OFFSET ? 0 : 1;
 

@@ -49,6 +49,9 @@ blk_no ext_desc_block(const struct ext_super *sb, uint32_t index)
 	if (index < sb->first_meta_bg)
 		return sb->at + 1 + index;
 	group = index * per_block;
+	/* So has its meta group, in its second group. */
+	if (sb->at != ext_super_block(sb) && group + 1 < sb->group_count)
+		group++;
 	return ext_group_first(sb, group) + ext_group_has_super(sb, group);
 }
 

@@ -31,11 +31,11 @@ def acl(*entries):
         struct.pack("<HHI", *entry) for entry in entries)
 
 
-def fill_files(top, rng):
+def fill_files(top, rng, far):
     write(f"{top}/big", (0, rng.randbytes(300000)))
     write(f"{top}/sparse", (5 << 20, rng.randbytes(1024)),
           (20 << 10, rng.randbytes(3000)))
-    write(f"{top}/far", (1 << 31, b"far"))
+    write(f"{top}/far", (far, b"far"))
     write(f"{top}/pieces", *((8192 * i, rng.randbytes(4096))
                              for i in range(300)))
     write(f"{top}/tiny", (0, b"tiny"))
@@ -64,7 +64,7 @@ def fill_kinds(top):
     os.chdir(here)
 
 
-def fill_attributes(top, rng):
+def fill_attributes(top, rng, largest):
     os.makedirs(f"{top}/d/e")
     write(f"{top}/d/f", (0, b"hello\n"))
     os.chown(f"{top}/d/f", 100000, 70000)
@@ -85,7 +85,8 @@ def fill_attributes(top, rng):
                 (8, 4, 55), (16, 7, 2**32 - 1), (32, 0, 2**32 - 1))),
             ("d", "system.posix_acl_default", acl(
                 (1, 7, 2**32 - 1), (4, 5, 2**32 - 1), (32, 5, 2**32 - 1)))):
-        refused(os.setxattr, f"{top}/{path}", name, value)
+        if len(value) <= largest:
+            refused(os.setxattr, f"{top}/{path}", name, value)
 
 
 def fill_directories(top, many):
@@ -107,9 +108,10 @@ def fill_directories(top, many):
     os.mkdir(f"{top}/many/sub")
 
 
-def fill(top, many=600, seed=1):
-    rng = random.Random(seed)
-    fill_files(top, rng)
+def fill(top, many=600, largest=20000, far=1 << 31):
+    """Without values above @largest, and holes above @far."""
+    rng = random.Random(1)
+    fill_files(top, rng, far)
     fill_kinds(top)
-    fill_attributes(top, rng)
+    fill_attributes(top, rng, largest)
     fill_directories(top, many)

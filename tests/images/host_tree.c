@@ -29,11 +29,26 @@ static struct vfs_time host_time(struct statx_timestamp ts)
 		.seconds = ts.tv_sec, .nanoseconds = ts.tv_nsec};
 }
 
+/* Encrypted files cannot be opened without their key, but their directory
+ * entry's stat still counts; they show no flags then. */
+static void host_flags(struct tree *t, const char *path, struct vfs_attr *out)
+{
+	int fd = open(host_path(t, path), O_RDONLY | O_NOFOLLOW);
+	struct fsxattr more;
+	int flags = 0;
+
+	if (fd < 0)
+		return;
+	if (ioctl(fd, FS_IOC_GETFLAGS, &flags) == 0)
+		out->flags = (uint32_t)flags;
+	if (ioctl(fd, FS_IOC_FSGETXATTR, &more) == 0)
+		out->project = more.fsx_projid;
+	close(fd);
+}
+
 static int host_attr(struct tree *t, const char *path, struct vfs_attr *out)
 {
 	struct statx st;
-	int flags = 0;
-	int fd;
 
 	if (statx(AT_FDCWD, host_path(t, path), AT_SYMLINK_NOFOLLOW,
 		    STATX_BASIC_STATS | STATX_BTIME, &st))
@@ -53,13 +68,8 @@ static int host_attr(struct tree *t, const char *path, struct vfs_attr *out)
 		.ctime = host_time(st.stx_ctime),
 		.crtime = host_time(st.stx_btime),
 	};
-	if (S_ISREG(st.stx_mode) || S_ISDIR(st.stx_mode)) {
-		fd = open(host_path(t, path), O_RDONLY | O_NOFOLLOW);
-		if (fd >= 0 && ioctl(fd, FS_IOC_GETFLAGS, &flags) == 0)
-			out->flags = (uint32_t)flags;
-		if (fd >= 0)
-			close(fd);
-	}
+	if (S_ISREG(st.stx_mode) || S_ISDIR(st.stx_mode))
+		host_flags(t, path, out);
 	return 0;
 }
 

@@ -11,6 +11,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 import traceback
 
 # mke2fs and friends live here for root only.
@@ -18,6 +19,8 @@ os.environ["PATH"] += ":/usr/sbin:/sbin"
 os.environ["LC_ALL"] = "C"
 os.environ["TZ"] = "UTC"
 os.environ["MKE2FS_SYNC"] = "0"
+
+LIMIT_S = 100
 
 WALK = os.path.abspath(sys.argv[1]) if len(sys.argv) > 1 else None
 
@@ -38,7 +41,8 @@ def expect(truth, text):
 def run(*command, ok=(0,)):
     """Run and return the process; Failure unless its status is in @ok."""
     done = subprocess.run(command, stdin=subprocess.DEVNULL,
-                          capture_output=True, text=True, errors="replace")
+                          capture_output=True, text=True, errors="replace",
+                          timeout=LIMIT_S)
     if ok is not None and done.returncode not in ok:
         raise Failure(f"{' '.join(command)} ended with {done.returncode}: "
                       f"{(done.stderr or done.stdout).strip()}")
@@ -127,9 +131,10 @@ def main(tests):
         name = test.__name__
         folder = tempfile.mkdtemp(prefix="extant-images.", dir=base)
         os.chdir(folder)
+        start = time.monotonic()
         try:
             test()
-            print(f"ok {number} - {name}")
+            print(f"# {time.monotonic() - start:.1f} s\nok {number} - {name}")
         except Skip as reason:
             print(f"ok {number} - {name} # SKIP {reason}")
         except Failure as reason:

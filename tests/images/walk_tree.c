@@ -4,12 +4,13 @@
  *
  *     walk_tree image FILE [option=value]...    through the library
  *     walk_tree host DIR                        through system calls
+ *     walk_tree hash FILE...                    the hash of each, as below
  *
- * Both print the same for the same tree, so a judge compares two texts.  Lines
- * are sorted by path:
+ * The first two print the same for the same tree, so a judge compares two
+ * texts.  Lines are sorted by path:
  *
- *     path ino mode uid gid links size blocks device mtime ctime atime flags
- *     [-> target] [name=value-hash]... [segments content-hash]
+ *     path ino mode uid gid links size blocks device mtime ctime atime crtime
+ *     flags project [-> target] [name=value-hash]... [segments content-hash]
  *
  * Options: journal=FILE, superblock=N, no_replay=1, cache=BYTES, log=1,
  * statfs=1 (one more line, first).
@@ -207,7 +208,8 @@ static void print_attr(const struct vfs_attr *a)
 	print_time(a->ctime);
 	print_time(a->atime);
 	print_time(a->crtime);
-	printf(" %x", S_ISREG(a->mode) || dir ? a->flags : 0);
+	printf(" %x %u", S_ISREG(a->mode) || dir ? a->flags : 0,
+		S_ISREG(a->mode) || dir ? a->project : 0);
 }
 
 static void print_target(struct tree *t, const char *path)
@@ -267,71 +269,99 @@ static void print_xattrs(struct tree *t, const char *path)
 		print_value(t, path, names[i]);
 }
 
-/* Data as "from-to,"; the end of the file ends the last. */
-static int print_segments(struct tree *t)
+struct segment {
+	uint64_t from;
+	uint64_t to;
+};
+
+struct segments {
+	struct segment *list;
+	size_t count;
+	size_t room;
+};
+
+/* All data of the open file, before any is read: the kernel calls unwritten
+ * blocks data once they are in its cache. */
+static int segments_find(struct tree *t, struct segments *out)
 {
-	uint64_t from = 0;
-	uint64_t to = 0;
+	struct segment s = {0};
 	int err;
 
-	putchar(' ');
-	while (!(err = t->seek(t, to, true, &from)) &&
-		!(err = t->seek(t, from, false, &to)))
-		printf("%llu-%llu,", (unsigned long long)from,
-			(unsigned long long)to);
+	while (!(err = t->seek(t, s.to, true, &s.from)) &&
+		!(err = t->seek(t, s.from, false, &s.to))) {
+		if (out->count == out->room) {
+			out->room = out->room ? out->room * 2 : 64;
+			out->list = must(
+				reallocarray(out->list, out->room, sizeof(s)));
+		}
+		out->list[out->count++] = s;
+	}
 	return err == -ENXIO ? 0 : err;
 }
 
-/* Only what seek calls data, so that terabytes of hole cost nothing; in pieces
- * that do not keep to blocks. */
-static int print_hash(struct tree *t)
+/* As "from-to,"; the end of the file ends the last. */
+static void print_segments(const struct segments *s)
+{
+	putchar(' ');
+	for (size_t i = 0; i < s->count; i++)
+		printf("%llu-%llu,", (unsigned long long)s->list[i].from,
+			(unsigned long long)s->list[i].to);
+}
+
+static int hash_segment(
+	struct tree *t, const struct segment *s, XXH3_state_t *state)
 {
 	static char chunk[CHUNK];
-	XXH3_state_t *state = must(XXH3_createState());
-	uint64_t at = 0;
-	uint64_t end = 0;
-	size_t piece = 1000;
-	int err = 0;
+	uint64_t at = s->from;
+	size_t piece = 1000; /* pieces do not keep to blocks */
 
-	XXH3_64bits_reset(state);
-	for (;;) {
+	while (at < s->to) {
 		size_t done = 0;
+		int err;
 
-		if (at >= end) {
-			err = t->seek(t, at, true, &at);
-			if (!err)
-				err = t->seek(t, at, false, &end);
-			if (err)
-				break;
-		}
-		if (piece > end - at)
-			piece = (size_t)(end - at);
+		if (piece > s->to - at)
+			piece = (size_t)(s->to - at);
 		err = t->read(t, at, piece, chunk, &done);
 		if (err || done == 0)
-			break;
+			return err;
 		XXH3_64bits_update(state, chunk, done);
 		at += done;
 		piece = CHUNK;
 	}
+	return 0;
+}
+
+/* Of the data alone, so that terabytes of hole cost nothing. */
+static int print_hash(struct tree *t, const struct segments *s)
+{
+	XXH3_state_t *state = must(XXH3_createState());
+	int err = 0;
+
+	XXH3_64bits_reset(state);
+	for (size_t i = 0; !err && i < s->count; i++)
+		err = hash_segment(t, &s->list[i], state);
 	printf(" %016llx", (unsigned long long)XXH3_64bits_digest(state));
 	XXH3_freeState(state);
-	return err == -ENXIO ? 0 : err;
+	return err;
 }
 
 static void print_contents(struct tree *t, const char *path)
 {
+	struct segments s = {0};
 	int err = t->open(t, path);
 
 	if (err) {
 		printf(" open!%s", strerrorname_np(-err));
 		return;
 	}
-	err = print_segments(t);
+	err = segments_find(t, &s);
+	print_segments(&s);
 	if (err)
 		printf(" seek!%s", strerrorname_np(-err));
-	err = print_hash(t);
+	err = print_hash(t, &s);
 	if (err)
 		printf(" read!%s", strerrorname_np(-err));
+	free(s.list);
 	t->close(t);
 }
 
@@ -513,13 +543,36 @@ static int image_open(struct tree *t, const char *image, struct options *o)
 	return err ? err : vfs_mount(t->vfs, "/", fs);
 }
 
+static int hash_file(const char *path)
+{
+	static char chunk[CHUNK];
+	XXH3_state_t *state = must(XXH3_createState());
+	int fd = open(path, O_RDONLY);
+	ssize_t n = -1;
+
+	XXH3_64bits_reset(state);
+	while (fd >= 0 && (n = read(fd, chunk, sizeof(chunk))) > 0)
+		XXH3_64bits_update(state, chunk, (size_t)n);
+	printf("%016llx\n", (unsigned long long)XXH3_64bits_digest(state));
+	XXH3_freeState(state);
+	if (fd >= 0)
+		close(fd);
+	return n < 0 ? 2 : 0;
+}
+
 int main(int argc, char **argv)
 {
 	struct options o = {0};
 	struct tree t;
+	int err = 0;
 
 	if (argc < 3)
 		return 2;
+	if (strcmp(argv[1], "hash") == 0) {
+		for (int i = 2; !err && i < argc; i++)
+			err = hash_file(argv[i]);
+		return err;
+	}
 	for (int i = 3; i < argc; i++)
 		option(&o, argv[i]);
 	if (strcmp(argv[1], "host") == 0) {

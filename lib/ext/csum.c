@@ -93,27 +93,56 @@ static uint32_t inode_large(
 	return crc32c_around(crc, rest, bytes, hi - EXT_OLD_INODE_BYTES, 2);
 }
 
+/* The fields of the larger part count themselves and what precedes them: four
+ * bytes. */
+static bool inode_has_hi(const struct ext_super *sb, const void *raw)
+{
+	const struct ext_disk_inode *node = raw;
+
+	return sb->inode_bytes > EXT_OLD_INODE_BYTES &&
+	       le16_get(node->extra_isize) >= 4;
+}
+
+static uint32_t inode_crc(
+	const struct ext_super *sb, uint32_t ino, const void *raw)
+{
+	const struct ext_disk_inode *node = raw;
+	uint32_t crc = crc32c_u32(sb->csum_seed, ino);
+
+	crc = crc32c_u32(crc, le32_get(node->generation));
+	crc = crc32c_around(crc, raw, EXT_OLD_INODE_BYTES,
+		offsetof(struct ext_disk_inode, checksum_lo), 2);
+	if (sb->inode_bytes > EXT_OLD_INODE_BYTES)
+		crc = inode_large(crc, sb, raw, inode_has_hi(sb, raw));
+	return crc;
+}
+
 bool ext_csum_inode_ok(
 	const struct ext_super *sb, uint32_t ino, const void *raw)
 {
 	const struct ext_disk_inode *node = raw;
-	bool large = sb->inode_bytes > EXT_OLD_INODE_BYTES;
-	/* The field counts itself and this one: four bytes. */
-	bool has_hi = large && le16_get(node->extra_isize) >= 4;
 	uint32_t stored = le16_get(node->checksum_lo);
 	uint32_t crc;
 
 	if (!sb->csum)
 		return true;
-	crc = crc32c_u32(sb->csum_seed, ino);
-	crc = crc32c_u32(crc, le32_get(node->generation));
-	crc = crc32c_around(crc, raw, EXT_OLD_INODE_BYTES,
-		offsetof(struct ext_disk_inode, checksum_lo), 2);
-	if (large)
-		crc = inode_large(crc, sb, raw, has_hi);
-	if (!has_hi)
+	crc = inode_crc(sb, ino, raw);
+	if (!inode_has_hi(sb, raw))
 		return stored == (crc & 0xffff);
 	return (stored | (uint32_t)le16_get(node->checksum_hi) << 16) == crc;
+}
+
+void ext_csum_inode_set(const struct ext_super *sb, uint32_t ino, void *raw)
+{
+	struct ext_disk_inode *node = raw;
+	uint32_t crc;
+
+	if (!sb->csum)
+		return;
+	crc = inode_crc(sb, ino, raw);
+	node->checksum_lo = le16_of((uint16_t)crc);
+	if (inode_has_hi(sb, raw))
+		node->checksum_hi = le16_of((uint16_t)(crc >> 16));
 }
 
 /* Whatever belongs to one inode begins so. */

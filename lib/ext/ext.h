@@ -210,7 +210,9 @@ struct ext_mount_opts {
 
 /*
  * A file system for vfs_mount(), for reading.  What a dirty journal holds is
- * shown as if it were home; nothing is ever written.  @dev becomes the file
+ * shown as if it were home, fast commits included; nothing is ever written.
+ * Fast commits that cannot be applied are left out, all of them, which is said:
+ * then the file system is as of its last full commit.  @dev becomes the file
  * system's, and is closed also when this fails; the journal device stays the
  * caller's, and is not used any more once this returns.  @opts may be NULL.
  *

@@ -31,6 +31,9 @@ bool ext_csum_group_ok(
 bool ext_csum_inode_ok(
 	const struct ext_super *sb, uint32_t ino, const void *raw);
 
+/* Give inode @raw its checksum, if the file system has one. */
+void ext_csum_inode_set(const struct ext_super *sb, uint32_t ino, void *raw);
+
 /* What the tail of an extent-tree block should hold; the first @bytes of
  * @node are covered. */
 uint32_t ext_csum_extents(const struct ext_super *sb, uint32_t ino,
@@ -81,6 +84,7 @@ struct ext_group {
 	blk_no inode_table;
 	uint32_t free_blocks; /* clusters, with BIGALLOC; not checked */
 	uint32_t free_inodes; /* not checked */
+	uint16_t flags;
 };
 
 /* Whether group @index holds a copy of the superblock and, but for META_BG,
@@ -216,6 +220,28 @@ size_t ext_range_after(
 MUST_USE int ext_zone_check(const struct ext *fs,
 	const struct ext_range *ranges, size_t count,
 	struct ext_damage *damage);
+
+/* ---- fast commits (fast.c) ------------------------------------------------ */
+
+struct jnl_overlay;
+
+/* Records of fast commits, as they were in the log. */
+struct ext_fast {
+	uint8_t *data; /* of each: tag, length, body */
+	size_t bytes;
+	size_t room;
+};
+
+MUST_USE int ext_fast_take(
+	struct ext_fast *r, uint16_t tag, const void *body, uint32_t bytes);
+void ext_fast_drop(struct ext_fast *r);
+
+/*
+ * Put into @o, over fs->dev, what @r makes of @fs.  -EOPNOTSUPP: something
+ * that this cannot apply; @o is of no use then.
+ */
+MUST_USE int ext_fast_apply(const struct ext *fs, const struct ext_fast *r,
+	struct jnl_overlay *o, struct ext_damage *damage);
 
 /* ---- the journal's own map (jmap.c) -------------------------------------- */
 

@@ -377,4 +377,24 @@ struct ext_disk_xattr {
 _Static_assert(sizeof(struct ext_disk_xattr_head) == 32, "attributes");
 _Static_assert(sizeof(struct ext_disk_xattr) == 16, "attribute");
 
+/* Bodies of fast-commit records (enum jbd_fast_tag). */
+struct ext_disk_fast_add {
+	struct le32 ino;
+	struct ext_disk_extent extent;
+};
+
+struct ext_disk_fast_del {
+	struct le32 ino;
+	struct le32 block; /* of the file */
+	struct le32 count;
+};
+
+/* The name follows, to the end of the record. */
+struct ext_disk_fast_name {
+	struct le32 parent;
+	struct le32 ino;
+};
+
+_Static_assert(sizeof(struct ext_disk_fast_add) == 16, "fast commit");
+
 #endif /* EXT_FORMAT_H */

@@ -120,6 +120,7 @@ int ext_group_decode(const struct ext_super *sb, uint32_t index,
 		g.free_inodes |= (uint32_t)le16_get(d.free_inodes_count_hi)
 				 << 16;
 	}
+	g.flags = le16_get(d.flags);
 	*out = g;
 	return 0;
 }

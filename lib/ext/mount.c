@@ -106,12 +106,34 @@ static int super_load(struct ext *fs, const struct ext_mount_opts *opts,
 
 /* ---- journal --------------------------------------------------------------- */
 
+/* What a replay hands over. */
+struct filling {
+	struct jnl_overlay *o;
+	struct ext_fast fast;
+};
+
+static int fill_block(void *arg, blk_no home, const void *data)
+{
+	struct filling *f = arg;
+
+	return jnl_overlay_ops.block(f->o, home, data);
+}
+
+static int fill_fast(void *arg, uint16_t tag, const void *body, uint32_t bytes)
+{
+	struct filling *f = arg;
+
+	return ext_fast_take(&f->fast, tag, body, bytes);
+}
+
 static int overlay_fill(const struct ext *fs, const struct ext_journal *j,
-	struct jnl_overlay *o, struct jnl_replay_result *log,
+	struct filling *f, struct jnl_replay_result *log,
 	struct ext_damage *damage)
 {
+	static const struct jnl_replay_sink sink = {
+		.block = fill_block, .fast = fill_fast};
 	blk_no blocks = blk_geom(fs->dev).bytes / fs->super.block_bytes;
-	int err = jnl_replay(&j->place, blocks, &jnl_overlay_ops, o, log);
+	int err = jnl_replay(&j->place, blocks, &sink, f, log);
 
 	if (err) {
 		ext_damage_say(damage, LOG_NO_BLOCK, 0, "journal: %s",
@@ -128,34 +150,72 @@ static void replay_say(const struct jnl_replay_result *log)
 		"journal: %u transactions applied in memory (%llu blocks), "
 		"nothing written",
 		log->transactions, (unsigned long long)log->blocks);
-	if (log->fast_records)
-		log_say(LOG_WARN, "ext",
-			"journal: %u fast-commit records are not applied; the "
-			"newest changes are missing",
-			log->fast_records);
 	if (log->error)
 		log_say(LOG_WARN, "ext", "journal: was aborted with error %d",
 			log->error);
 }
 
-/* Put what the log holds over fs->dev. */
-static int replay_over(
-	struct ext *fs, const struct ext_journal *j, struct ext_damage *damage)
+/* Put what the log holds over fs->dev; fast commits are left to @fast. */
+static int replay_over(struct ext *fs, const struct ext_journal *j,
+	struct ext_fast *fast, struct ext_damage *damage)
 {
 	struct jnl_replay_result log = {0};
-	struct jnl_overlay *o;
-	int err = jnl_overlay_open(fs->dev, fs->super.block_bytes, &o);
+	struct filling f = {0};
+	int err = jnl_overlay_open(fs->dev, fs->super.block_bytes, &f.o);
 
 	if (err)
 		return err;
-	err = overlay_fill(fs, j, o, &log, damage);
+	err = overlay_fill(fs, j, &f, &log, damage);
 	if (!err && log.transactions)
-		err = jnl_overlay_seal(o, &fs->dev);
+		err = jnl_overlay_seal(f.o, &fs->dev);
 	if (err || !log.transactions)
-		jnl_overlay_close(o);
+		jnl_overlay_close(f.o);
 	if (!err && (log.transactions || log.fast_records))
 		replay_say(&log);
+	*fast = f.fast;
 	return err;
+}
+
+static int fast_say(int err, const struct ext_damage *why)
+{
+	switch (err) {
+	case 0:
+		log_say(LOG_INFO, "ext",
+			"journal: fast commits applied in memory");
+		return 0;
+	case -EOPNOTSUPP:
+	case -EUCLEAN:
+	case -EBADMSG:
+	case -ENOSPC:
+	case -E2BIG:
+		log_say(LOG_WARN, "ext",
+			"journal: fast commits are not applied, the newest "
+			"changes are missing (inode %u: %s)",
+			why->inode, why->why);
+		return 0;
+	default:
+		return err;
+	}
+}
+
+/* Put what @fast says over that, or nothing of it. */
+static int fast_over(struct ext *fs, const struct ext_fast *fast)
+{
+	struct ext_damage why = {.why = "too much"};
+	struct jnl_overlay *o;
+	int err;
+
+	if (fast->bytes == 0)
+		return 0;
+	err = jnl_overlay_open(fs->dev, fs->super.block_bytes, &o);
+	if (err)
+		return err;
+	err = ext_fast_apply(fs, fast, o, &why);
+	if (!err)
+		err = jnl_overlay_seal(o, &fs->dev);
+	if (err)
+		jnl_overlay_close(o);
+	return fast_say(err, &why);
 }
 
 /* The log may have held a newer superblock. */
@@ -185,6 +245,7 @@ static int bring_up_to_date(struct ext *fs, const struct ext_mount_opts *opts,
 {
 	const struct ext_features *f = &fs->super.features;
 	bool copy = fs->super.at != ext_super_block(&fs->super);
+	struct ext_fast fast = {0};
 	struct ext_journal j;
 	int err;
 
@@ -198,9 +259,14 @@ static int bring_up_to_date(struct ext *fs, const struct ext_mount_opts *opts,
 	err = ext_journal_find(fs, opts->journal, &j, damage);
 	if (err)
 		return err;
-	err = replay_over(fs, &j, damage);
+	err = replay_over(fs, &j, &fast, damage);
 	ext_journal_drop(&j);
-	return err ? err : super_again(fs, damage);
+	if (!err)
+		err = super_again(fs, damage);
+	if (!err)
+		err = fast_over(fs, &fast);
+	ext_fast_drop(&fast);
+	return err;
 }
 
 /* ---- mounting --------------------------------------------------------------- */

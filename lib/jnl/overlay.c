@@ -61,9 +61,9 @@ static int make_room(struct jnl_overlay *o)
 	return 0;
 }
 
-static int take_block(void *arg, blk_no home, const void *data)
+/* A block for @home that has none yet; its contents are left open. */
+static int add_block(struct jnl_overlay *o, blk_no home, void **out)
 {
-	struct jnl_overlay *o = arg;
 	void *block;
 	int err = make_room(o);
 
@@ -72,13 +72,52 @@ static int take_block(void *arg, blk_no home, const void *data)
 	block = malloc(o->block_bytes);
 	if (block == NULL)
 		return -ENOMEM;
-	memcpy(block, data, o->block_bytes);
 	o->blocks[o->count++] = block;
-	return jnl_copies_put(
+	err = jnl_copies_put(
 		&o->index, &(struct jnl_copy){.home = home, .log = o->count});
+	if (err == 0)
+		*out = block;
+	return err;
+}
+
+static int take_block(void *arg, blk_no home, const void *data)
+{
+	struct jnl_overlay *o = arg;
+	void *block;
+	int err = add_block(o, home, &block);
+
+	if (err == 0)
+		memcpy(block, data, o->block_bytes);
+	return err;
 }
 
 const struct jnl_replay_sink jnl_overlay_ops = {.block = take_block};
+
+const void *jnl_overlay_peek(const struct jnl_overlay *o, blk_no home)
+{
+	const struct jnl_copy *copy = jnl_copies_find(&o->index, home);
+
+	return copy != NULL ? o->blocks[copy->log - 1] : NULL;
+}
+
+int jnl_overlay_edit(struct jnl_overlay *o, blk_no home, void **data)
+{
+	const struct jnl_copy *copy = jnl_copies_find(&o->index, home);
+	void *block;
+	int err;
+
+	if (copy != NULL) {
+		*data = o->blocks[copy->log - 1];
+		return 0;
+	}
+	err = add_block(o, home, &block);
+	if (err == 0)
+		err = blk_read(
+			o->below, home * o->block_bytes, o->block_bytes, block);
+	if (err == 0)
+		*data = block;
+	return err;
+}
 
 /* Put what the overlay has of @block over @bytes at @data, which were read
  * from @skip bytes on inside it. */

@@ -52,6 +52,15 @@ MUST_USE int jnl_overlay_open(
 extern const struct jnl_replay_sink jnl_overlay_ops;
 
 /*
+ * Contents of block @home as the device will show them, to be changed in place
+ * until it is sealed.
+ */
+MUST_USE int jnl_overlay_edit(struct jnl_overlay *o, blk_no home, void **data);
+
+/* What jnl_overlay_edit() has been given of @home, or NULL. */
+const void *jnl_overlay_peek(const struct jnl_overlay *o, blk_no home);
+
+/*
  * The device with everything in its place.  It owns @o and the device below
  * from now on; on failure nothing has changed.
  */

@@ -33,7 +33,7 @@ static int setup(void **state)
 		       "truncate -s 1M tree/holes &&"
 		       "printf x | dd of=tree/holes bs=1 seek=512K"
 		       "   conv=notrunc status=none &&"
-		       "mke2fs -qF -t ext4 -L label -d tree fs.img 8M &&"
+		       "mke2fs -qF -t ext4 -L label -d tree fs.img 8M >log &&"
 		       "debugfs -w -R 'ea_set /dir/file user.key value' fs.img"
 		       "   2>/dev/null &&"
 		       "debugfs -w -R 'sif /dir/file uid 1000' fs.img"
@@ -535,7 +535,7 @@ static void test_api_log_tells_of_a_damaged_superblock(void **state)
 
 	(void)state;
 	/* More than one group, so that there is a copy. */
-	assert_int_equal(system("mke2fs -qF -b 1024 -d tree two.img 16M &&"
+	assert_int_equal(system("mke2fs -qF -b 1024 -d tree two.img 16M >log &&"
 				"dd if=/dev/zero of=two.img bs=1024 seek=1"
 				"   count=1 conv=notrunc status=none"),
 		0);

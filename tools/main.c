@@ -8,7 +8,7 @@
 #include "tools/tool.h"
 
 static const struct tool_command *const commands[] = {
-	&tool_bench, &tool_cat, &tool_journal};
+	&tool_bench, &tool_cat, &tool_get, &tool_journal};
 
 static const char usage[] =
 	"Usage: extant COMMAND [options] IMAGE...\n"
@@ -19,6 +19,7 @@ static const char usage[] =
 	"Commands:\n"
 	"  bench            measure configurations against each other\n"
 	"  cat              write out the contents of files\n"
+	"  get              copy files and directories out\n"
 	"  journal dump     show each block of a journal\n"
 	"  journal replay   bring a file system up to date by its journal\n"
 	"\n"

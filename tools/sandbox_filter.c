@@ -145,6 +145,9 @@ static const struct rule file_rules[] = {
 	ALWAYS(symlinkat),
 	ALWAYS(linkat),
 	ALWAYS(unlinkat),
+#ifdef __NR_renameat /* what the C library calls without flags */
+	ALWAYS(renameat),
+#endif
 	ALWAYS(renameat2),
 	ALWAYS(newfstatat),
 	ALWAYS(statx),
@@ -162,7 +165,7 @@ static const struct rule file_rules[] = {
 	ALWAYS(fchmodat),
 	ALWAYS(utimensat),
 	ALWAYS(fsetxattr),
-	ALWAYS(lsetxattr),
+	ALWAYS(setxattr),
 	ALWAYS(fgetxattr),
 	ALWAYS(flistxattr),
 	ALWAYS(fremovexattr),
@@ -175,8 +178,9 @@ static const struct rule file_rules[] = {
 enum {
 	RULE_STEPS = 6, /* of the program, for one rule at most */
 	FRAME_STEPS = 12,
-	STEPS_MAX = FRAME_STEPS +
-		    RULE_STEPS * (ARRAY_COUNT(rules) + ARRAY_COUNT(file_rules))
+	STEPS_MAX =
+		FRAME_STEPS +
+		RULE_STEPS * (ARRAY_COUNT(rules) + ARRAY_COUNT(file_rules) + 1)
 };
 
 struct program {
@@ -231,6 +235,9 @@ static void emit_table(
 
 static void program_make(struct program *p, bool files)
 {
+	/* To end by a signal. */
+	const struct rule self = EQUAL(tgkill, 0, (uint32_t)getpid());
+
 	/* Calls of other kinds of programs would have other numbers. */
 	emit(p, LOAD(arch));
 	emit(p, UNLESS_EQUAL(MACHINE, 2));
@@ -239,6 +246,7 @@ static void program_make(struct program *p, bool files)
 			BPF_JMP | BPF_JGE | BPF_K, 0x40000000, 0, 1));
 	emit(p, RETURN(SECCOMP_RET_KILL_PROCESS));
 	emit_table(p, rules, ARRAY_COUNT(rules));
+	emit_rule(p, &self);
 	if (files)
 		emit_table(p, file_rules, ARRAY_COUNT(file_rules));
 	emit(p, UNLESS_EQUAL(__NR_clone3, 1));

@@ -13,7 +13,7 @@
 
 #include "base/assert.h"
 #include "base/cpu.h"
-#include "cache/cache_int.h"
+#include "cache/index.h"
 #include "sync/futex.h"
 #include "sync/rcu.h"
 
@@ -81,6 +81,24 @@ static void mark_seen(struct buf *b, uint32_t flags)
 			&b->flags, BUF_SEEN, memory_order_relaxed);
 }
 
+/* ---- the table ---------------------------------------------------------- */
+
+int buf_enter(struct buf *b)
+{
+	int err = b->owner != NULL ? index_add(b) : 0;
+
+	if (err == 0)
+		hash_insert(&b->cache->hash, b);
+	return err;
+}
+
+void buf_leave(struct buf *b)
+{
+	hash_remove(&b->cache->hash, b);
+	if (b->owner != NULL)
+		index_remove(b);
+}
+
 /* ---- reading ------------------------------------------------------------ */
 
 int buf_check_run(const struct buf *b, const struct buf_check *check)
@@ -92,16 +110,17 @@ int buf_check_run(const struct buf *b, const struct buf_check *check)
 
 void buf_read_end(struct buf *b, int err)
 {
-	struct hash *h = &b->cache->hash;
 	uint32_t old;
 
 	if (err != 0) {
-		struct mtx *m = hash_mtx(h, buf_key_of(b));
+		struct mtx *m = hash_mtx(&b->cache->hash, buf_key_of(b));
 
 		b->error = err;
 		mtx_lock(m);
-		hash_remove(h, b);
+		buf_leave(b);
 		mtx_unlock(m);
+	} else if (b->owner != NULL) {
+		index_ready(b);
 	}
 	/* Publishes contents, or error; pairs with the acquire of each
 	 * reader of flags. */
@@ -188,7 +207,7 @@ int buf_find_or_add(struct cache *c, struct buf_key key, uint32_t flags,
 	mtx_lock(m);
 	b = hash_find(&c->hash, key);
 	if (b == NULL) {
-		hash_insert(&c->hash, fresh);
+		err = buf_enter(fresh);
 	} else {
 		bool pinned = buf_pin_try(b, BUF_USER);
 
@@ -196,10 +215,12 @@ int buf_find_or_add(struct cache *c, struct buf_key key, uint32_t flags,
 		(void)pinned;
 	}
 	mtx_unlock(m);
+	if (b != NULL || err != 0)
+		frame_put(c, fresh);
+	if (err != 0)
+		return err;
 	*mine = b == NULL;
 	*out = b == NULL ? fresh : b;
-	if (b != NULL)
-		frame_put(c, fresh);
 	return 0;
 }
 
@@ -298,12 +319,12 @@ int cache_get_new(struct cache *c, blk_no block, struct buf **out)
 
 /* Make @b, hashed and under its bucket's lock, die: 0, -EBUSY, or -EAGAIN if
  * only the cache itself is busy with it. */
-static int forget_locked(struct cache *c, struct buf *b)
+static int forget_locked(struct buf *b)
 {
 	int32_t pins = 0;
 
 	if (atomic_compare_exchange_strong(&b->pins, &pins, BUF_DYING)) {
-		hash_remove(&c->hash, b);
+		buf_leave(b);
 		return 0;
 	}
 	if ((pins & BUF_USERS) == 0)
@@ -319,7 +340,7 @@ static int forget_try(struct cache *c, struct buf_key key, struct buf **dead)
 	mtx_lock(m);
 	*dead = hash_find(&c->hash, key);
 	if (*dead != NULL)
-		err = forget_locked(c, *dead);
+		err = forget_locked(*dead);
 	mtx_unlock(m);
 	return err;
 }

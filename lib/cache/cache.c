@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/assert.h"
-#include "cache/cache_int.h"
+#include "cache/index.h"
 #include "sync/futex.h"
 
 enum { LOW_MAX = 2048, KEEP_MAX = 256, CLIENT_MAX = 4096 };
@@ -125,15 +125,20 @@ static int open_memory(struct cache *c, uint64_t bytes)
 	err = hash_init(&c->hash, c->capacity);
 	if (err != 0)
 		goto out_shards;
-	err = frames_init(c);
+	err = index_init(c);
 	if (err != 0)
 		goto out_hash;
+	err = frames_init(c);
+	if (err != 0)
+		goto out_index;
 	err = copies_init(c);
 	if (err != 0)
 		goto out_frames;
 	return 0;
 out_frames:
 	frames_fini(c);
+out_index:
+	index_fini(c);
 out_hash:
 	hash_fini(&c->hash);
 out_shards:
@@ -147,6 +152,7 @@ static void close_memory(struct cache *c)
 {
 	copies_fini(c);
 	frames_fini(c);
+	index_fini(c);
 	hash_fini(&c->hash);
 	close_shards(c);
 	arena_close(&c->arena);

@@ -58,6 +58,7 @@
 typedef uint64_t blk_no; /* a device block, in units of the block size */
 
 struct cache;
+struct pages;
 
 struct cache_opts {
 	uint64_t bytes;        /* of the arena; 64 blocks and 1 MiB to 8 TiB */
@@ -81,9 +82,9 @@ struct buf {
 	_Atomic(struct buf *) hash_next; /* [rcu] */
 	struct cache *cache;             /* [const] */
 	blk_no block;                    /* [const] while pinned or in RCU */
-	const void *owner; /* [const] likewise: the file (pages.h) that @block
+	struct pages *owner; /* [const] likewise: the file (pages.h) that @block
 	                      counts in; NULL: the device */
-	void *data;        /* [const] likewise; block_bytes */
+	void *data;          /* [const] likewise; block_bytes */
 	_Atomic uint32_t flags; /* cache_int.h */
 
 	/* Written by its users. */

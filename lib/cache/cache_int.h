@@ -26,7 +26,7 @@
 
 /* What a buffer is found by: block @block of a file, or of the device. */
 struct buf_key {
-	const void *owner; /* a struct pages; NULL: the device */
+	struct pages *owner; /* a file; NULL: the device */
 	blk_no block;
 };
 
@@ -139,17 +139,18 @@ struct copies {
 };
 
 struct cache {
-	struct blk_dev *dev;        /* [const] */
-	uint32_t block_bytes;       /* [const] */
-	uint32_t block_shift;       /* [const] */
-	blk_no block_count;         /* [const] */
-	uint64_t capacity;          /* [const] pieces in the arena */
-	uint32_t shard_count;       /* [const] */
-	uint32_t client_bytes;      /* [const] */
-	struct cache_shard *shards; /* [const] */
-	struct hash hash;           /* [const] */
-	char *bufs;                 /* [const] capacity of them */
-	uint64_t buf_stride;        /* [const] bytes from one to the next */
+	struct blk_dev *dev;           /* [const] */
+	uint32_t block_bytes;          /* [const] */
+	uint32_t block_shift;          /* [const] */
+	blk_no block_count;            /* [const] */
+	uint64_t capacity;             /* [const] pieces in the arena */
+	uint32_t shard_count;          /* [const] */
+	uint32_t client_bytes;         /* [const] */
+	struct cache_shard *shards;    /* [const] */
+	struct hash hash;              /* [const] */
+	struct hash_lock *index_locks; /* [const] each for many files */
+	char *bufs;                    /* [const] capacity of them */
+	uint64_t buf_stride;           /* [const] bytes from one to the next */
 	struct arena arena;
 
 	struct stock buf_stock;
@@ -231,6 +232,11 @@ struct buf *buf_peek_rcu(struct cache *c, struct buf_key key);
 
 /* The buffer of @key, pinned, or NULL: not cached, or about to go. */
 struct buf *buf_find_pinned(struct cache *c, struct buf_key key);
+
+/* Under its bucket's lock, @b comes into the table, and into the index of its
+ * file; -ENOMEM.  Or it goes. */
+MUST_USE int buf_enter(struct buf *b);
+void buf_leave(struct buf *b);
 
 /* The buffer of @key, pinned: one that was there, or a new one in state
  * @flags, and then *@mine.  Waits for memory. */

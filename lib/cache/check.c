@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 #include "base/assert.h"
-#include "cache/cache_int.h"
+#include "cache/index.h"
 
 /* Counted by looking at each buffer. */
 struct census {
@@ -43,7 +43,10 @@ static void check_buf(
 	/* C1, C2: also when another buffer of this block is in front. */
 	must(hash_find(&c->hash, buf_key_of(b)) == b,
 		"C1: one buffer per block");
-	must(b->block < c->block_count, "C2: a block of the device");
+	must(b->owner != NULL || b->block < c->block_count,
+		"C2: a block of the device");
+	must(b->owner == NULL || index_knows(b) == !!(flags & BUF_READY),
+		"a block of a file is in its index");
 	must(flags & (BUF_READY | BUF_READING), "C6: ready, or being read");
 	must(!(flags & BUF_READING) || pins > 0, "a reader holds its buffer");
 	must(is_dirty(b) == !list_empty(&b->dirty_link),

@@ -19,7 +19,7 @@
 
 #include "base/assert.h"
 #include "base/cpu.h"
-#include "cache/cache_int.h"
+#include "cache/index.h"
 #include "sync/futex.h"
 #include "sync/rcu.h"
 
@@ -100,20 +100,24 @@ static bool make_dying(struct buf *b)
 		BUF_DYING, memory_order_acquire, memory_order_relaxed);
 }
 
-/* Unhash @b if it still is of no use to anybody. */
-static bool unhash(struct cache *c, struct buf *b)
+/* Unhash @b if it still is of no use to anybody.  Of file data only the index
+ * knows whether it was looked at. */
+static bool unhash(struct cache *c, struct buf *b, struct round *r)
 {
 	struct mtx *m = hash_mtx(&c->hash, buf_key_of(b));
+	bool seen;
 	bool dead;
 
 	mtx_lock(m);
 	dead = make_dying(b);
-	if (dead && (wb_of(b) & WB_DIRTY)) {
+	seen = dead && b->owner != NULL && index_take_seen(b);
+	r->busy |= seen;
+	if (dead && (seen || (wb_of(b) & WB_DIRTY))) {
 		atomic_store_explicit(&b->pins, 0, memory_order_release);
 		dead = false;
 	}
 	if (dead)
-		hash_remove(&c->hash, b);
+		buf_leave(b);
 	mtx_unlock(m);
 	return dead;
 }
@@ -145,7 +149,7 @@ static void consider(struct cache *c, struct buf *b, struct round *r)
 		r->busy |= !(wb & WB_FAILED);
 		return;
 	}
-	dead = flags & BUF_FAILED ? make_dying(b) : unhash(c, b);
+	dead = flags & BUF_FAILED ? make_dying(b) : unhash(c, b, r);
 	if (dead) {
 		r->bufs[r->count++] = b;
 		r->evicted++;

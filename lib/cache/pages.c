@@ -16,7 +16,7 @@
 #include <string.h>
 
 #include "base/assert.h"
-#include "cache/cache_int.h"
+#include "cache/index.h"
 #include "sync/rcu.h"
 
 enum {
@@ -27,7 +27,7 @@ enum {
 	ARENA_SHARE = 8,        /* a run takes at most this part of it */
 };
 
-static struct buf_key key_of(const struct pages *p, uint64_t index)
+static struct buf_key key_of(struct pages *p, uint64_t index)
 {
 	return (struct buf_key){p, index};
 }
@@ -38,7 +38,7 @@ void pages_init(
 	p->cache = cache;
 	p->ops = ops;
 	atomic_init(&p->drops, 0);
-	atomic_init(&p->top, 0);
+	atomic_init(&p->root, 0);
 }
 
 /* ---- copying -------------------------------------------------------------------- */
@@ -50,34 +50,65 @@ struct reader {
 	size_t left;
 	unsigned char *to;
 	bool end; /* at or past the end of the file */
+
+	/* In a read section: where the last block was found. */
+	struct index_node *leaf; /* or NULL */
+	uint64_t leaf_at;        /* its place among leaves */
 };
 
-/* Copy from the block at the reader's offset; false: it is not cached. */
-static bool copy_block_rcu(struct reader *r)
+/* The memory of block @index; NULL: not cached. */
+static const unsigned char *block_rcu(struct reader *r, uint64_t index)
+{
+	_Atomic uintptr_t *at;
+
+	if (r->leaf == NULL || index >> INDEX_BITS != r->leaf_at)
+		at = index_find_rcu(r->p, index, &r->leaf);
+	else
+		at = &r->leaf->slot[index & (INDEX_SLOTS - 1)];
+	r->leaf_at = index >> INDEX_BITS;
+	return at != NULL ? index_data_rcu(at) : NULL;
+}
+
+/* How many bytes from the reader's offset on lie together at *@from, up to
+ * @most; 0: they are not cached. */
+static size_t piece_rcu(
+	struct reader *r, size_t most, const unsigned char **from)
 {
 	struct cache *c = r->p->cache;
+	uint64_t index = r->offset >> c->block_shift;
 	uint64_t in = r->offset & (c->block_bytes - 1);
-	struct buf *b =
-		buf_peek_rcu(c, key_of(r->p, r->offset >> c->block_shift));
-	uint64_t size;
+	const unsigned char *data = block_rcu(r, index);
 	size_t n;
 
-	if (b == NULL)
+	if (data == NULL)
+		return 0;
+	*from = data + in;
+	for (n = c->block_bytes - in; n < most; n += c->block_bytes) {
+		data += c->block_bytes;
+		if (block_rcu(r, ++index) != data)
+			break;
+	}
+	return n < most ? n : most;
+}
+
+/* Copy a piece of at most @most bytes; false: it is not cached. */
+static bool copy_piece_rcu(struct reader *r, size_t most)
+{
+	const unsigned char *from;
+	size_t n = piece_rcu(r, most, &from);
+	uint64_t size;
+
+	if (n == 0)
 		return false;
-	/* After the block was found: a file that has shrunk since shows no
-	 * more of it (P1). */
+	/* After the blocks were found: a file that has shrunk since shows no
+	 * more of them (P1). */
 	size = atomic_load_explicit(r->size, memory_order_acquire);
 	r->end = r->offset >= size;
 	if (r->end)
 		return false;
-	n = c->block_bytes - in;
-	if (n > r->left)
-		n = r->left;
 	if (n > size - r->offset)
 		n = (size_t)(size - r->offset);
-	if (n > SECTION_BYTES)
-		n = SECTION_BYTES;
-	memcpy(r->to, (const unsigned char *)b->data + in, n);
+	memcpy(r->to, from, n);
 	r->to += n;
 	r->offset += n;
 	r->left -= n;
@@ -87,14 +118,20 @@ static bool copy_block_rcu(struct reader *r)
 /* Copy what is cached, one read section's worth; false: nothing was. */
 static bool copy_section(struct reader *r)
 {
-	size_t before = r->left;
+	size_t section = r->left < SECTION_BYTES ? r->left : SECTION_BYTES;
+	size_t left = section;
 
 	rcu_begin();
-	while (r->left > 0 && before - r->left < SECTION_BYTES)
-		if (!copy_block_rcu(r))
+	r->leaf = NULL;
+	while (left > 0) {
+		size_t before = r->left;
+
+		if (!copy_piece_rcu(r, left))
 			break;
+		left -= before - r->left;
+	}
 	rcu_end();
-	return r->left < before;
+	return left < section;
 }
 
 /* ---- loading -------------------------------------------------------------------- */
@@ -107,14 +144,6 @@ struct load {
 	struct iovec iov[RUN_MOST];
 };
 
-static void load_top(struct pages *p, uint64_t end)
-{
-	uint64_t top = atomic_load(&p->top);
-
-	while (top < end && !atomic_compare_exchange_weak(&p->top, &top, end))
-		;
-}
-
 /* More blocks behind the first, while none of them is cached and memory is
  * free. */
 static void load_gather(struct load *l, uint32_t most)
@@ -125,16 +154,14 @@ static void load_gather(struct load *l, uint32_t most)
 		struct buf_key key = key_of(l->p, l->first + l->count);
 		struct mtx *m = hash_mtx(&c->hash, key);
 		struct buf *b = frame_get_try(c, key, BUF_READING, BUF_USER);
-		bool cached;
+		bool entered;
 
 		if (b == NULL)
 			return;
 		mtx_lock(m);
-		cached = hash_find(&c->hash, key) != NULL;
-		if (!cached)
-			hash_insert(&c->hash, b);
+		entered = hash_find(&c->hash, key) == NULL && buf_enter(b) == 0;
 		mtx_unlock(m);
-		if (cached) {
+		if (!entered) {
 			frame_put(c, b);
 			return;
 		}
@@ -222,7 +249,6 @@ static int load_run(struct load *l, uint64_t bytes)
 		most = run_blocks(p, &run);
 	if (err == 0) {
 		load_gather(l, most);
-		load_top(p, l->first + l->count);
 		err = load_fill(l, &run);
 	}
 	/* Pairs with pages_drop(), which raises the count and then waits for
@@ -293,7 +319,6 @@ static int load_at(struct pages *p, struct pages_ahead *ahead, uint64_t offset,
 	bool mine;
 	int err;
 
-	load_top(p, index + 1);
 	err = buf_find_or_add(c, key_of(p, index), BUF_READING, &b, &mine);
 	if (err != 0)
 		return err;
@@ -335,17 +360,18 @@ int pages_read(struct pages *p, const _Atomic uint64_t *size,
 void pages_drop(struct pages *p, uint64_t offset, uint64_t bytes)
 {
 	struct cache *c = p->cache;
-	uint64_t top = atomic_load(&p->top);
-	uint64_t from = offset >> c->block_shift;
 	uint64_t end =
 		bytes > UINT64_MAX - offset ? UINT64_MAX : offset + bytes;
+	uint64_t block = offset >> c->block_shift;
 
 	if (bytes == 0)
 		return;
 	atomic_fetch_add(&p->drops, 1);
-	for (uint64_t i = from; i < top && i << c->block_shift < end; i++) {
+	for (block = index_next(p, block);
+		block != UINT64_MAX && block << c->block_shift < end;
+		block = index_next(p, block + 1)) {
 		/* Only loads pin, and this one will not outlive its read. */
-		while (buf_forget(c, key_of(p, i)) == -EBUSY)
+		while (buf_forget(c, key_of(p, block)) == -EBUSY)
 			(void)sched_yield();
 	}
 }
@@ -353,4 +379,5 @@ void pages_drop(struct pages *p, uint64_t offset, uint64_t bytes)
 void pages_fini(struct pages *p)
 {
 	pages_drop(p, 0, UINT64_MAX);
+	ASSERT(atomic_load(&p->root) == 0);
 }

@@ -3,13 +3,14 @@
  * pages.h - file data by (file, block index), in the cache's arena.
  *
  * A `struct pages` lives in its file's inode.  Its blocks are buffers like the
- * device's, found in the same table by the file and the index, evicted by the
- * same clock.  Readers copy inside read sections of at most 16 KiB, without a
- * lock, a reference, or a store that another reader sees.  What is not cached
+ * device's, in the same table by the file and the index, evicted by the same
+ * clock; readers find their memory by a radix tree of the file's own.  They
+ * copy inside read sections of at most 16 KiB, without a lock, a reference, or
+ * a store that another reader sees.  What is not cached
  * is read in runs: the file's owner says where bytes lie, and readahead grows
  * with sequential access.
  *
- *      pages_read --> table --hit--> copy
+ *      pages_read --> tree --hit--> copy
  *                       |miss
  *                       '--> owner's map --> device run --> new buffers
  *
@@ -62,7 +63,7 @@ struct pages {
 	struct cache *cache;         /* [const] */
 	const struct pages_ops *ops; /* [const] */
 	_Atomic uint32_t drops;      /* [atomic] bumped by pages_drop() */
-	_Atomic uint64_t top; /* [atomic] no block from here on is cached */
+	_Atomic uintptr_t root;      /* [rcu] index.h: what of it is cached */
 };
 
 /* Sequential access of one open file; owned by whoever reads through it. */

@@ -79,7 +79,8 @@ static void *shard_refill(struct stock *s, struct stock_shard *sh, bool urgent)
 	got = s->source->take(s->arg, batch, want, urgent);
 	atomic_fetch_add(&s->moves, got);
 	mtx_unlock(&s->source_lock);
-	for (uint32_t i = 1; i < got; i++)
+	/* They come out in the order in which they came. */
+	for (uint32_t i = got; i-- > 1;)
 		shard_push(sh, batch[i]);
 	return got > 0 ? batch[0] : NULL;
 }

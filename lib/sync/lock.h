@@ -48,6 +48,7 @@ enum lock_rank {
 	RANK_JNL = 80,   /* journal state and lists */
 	RANK_CACHE = 85, /* eviction, dirty and free lists */
 	RANK_HASH = 90,  /* a single hash bucket */
+	RANK_INDEX = 92, /* a file's index of cached blocks */
 	RANK_BLK = 95,   /* queues inside block devices; innermost */
 };
 

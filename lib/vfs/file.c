@@ -15,7 +15,7 @@ static uint32_t file_type(const struct vfs_file *file)
 int vfs_file_open(const struct vfs_at *at, const char *path, unsigned flags,
 	struct vfs_file **out)
 {
-	struct vfs_file *file = malloc(sizeof(*file));
+	struct vfs_file *file = aligned_alloc(LINE_BYTES, sizeof(*file));
 	int err;
 
 	if (file == NULL)

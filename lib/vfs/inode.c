@@ -7,6 +7,7 @@
  * gone stays gone: a later look-up loads another.
  */
 #include <errno.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -51,6 +52,30 @@ void vfs_inode_attr(const struct vfs_inode *inode, struct vfs_attr *out)
 	} while (seq_read_retry(&inode->seq, start));
 	memcpy(out, words, sizeof(words));
 	out->fs_id = inode->fs->id;
+}
+
+/* The word of attr that a 4-byte field is in, and the field in it. */
+#define ATTR_WORD(field) (offsetof(struct vfs_attr, field) / sizeof(uint64_t))
+#define ATTR_U32(word, field)                                                  \
+	(((const uint32_t *)&(word))[offsetof(struct vfs_attr, field) /        \
+				     sizeof(uint32_t) % 2])
+
+_Static_assert(ATTR_WORD(mode) == ATTR_WORD(uid), "one word");
+
+void vfs_inode_owner(const struct vfs_inode *inode, struct vfs_owner *out)
+{
+	uint64_t mode_uid;
+	uint64_t gid;
+	uint32_t start;
+
+	do {
+		start = seq_read_begin(&inode->seq);
+		mode_uid = SEQ_LOAD(inode->attr[ATTR_WORD(mode)]);
+		gid = SEQ_LOAD(inode->attr[ATTR_WORD(gid)]);
+	} while (seq_read_retry(&inode->seq, start));
+	*out = (struct vfs_owner){.mode = ATTR_U32(mode_uid, mode),
+		.uid = ATTR_U32(mode_uid, uid),
+		.gid = ATTR_U32(gid, gid)};
 }
 
 /* ---- the hash -------------------------------------------------------------------- */

@@ -56,13 +56,13 @@ static int permit_privileged(uint32_t mode, int mask)
 }
 
 static int permit_mode(
-	const struct vfs_attr *attr, const struct vfs_cred *cred, int mask)
+	const struct vfs_owner *owner, const struct vfs_cred *cred, int mask)
 {
-	if (cred->uid == attr->uid)
-		return answer(attr->mode >> 6, mask);
-	if (cred_in_group(cred, attr->gid))
-		return answer(attr->mode >> 3, mask);
-	return answer(attr->mode, mask);
+	if (cred->uid == owner->uid)
+		return answer(owner->mode >> 6, mask);
+	if (cred_in_group(cred, owner->gid))
+		return answer(owner->mode >> 3, mask);
+	return answer(owner->mode, mask);
 }
 
 /* ---- ACLs -------------------------------------------------------------------- */
@@ -76,17 +76,17 @@ static uint32_t acl_mask(const struct acl_entry *entry, size_t count)
 }
 
 static bool acl_names_group(const struct acl_entry *e,
-	const struct vfs_attr *attr, const struct vfs_cred *cred)
+	const struct vfs_owner *owner, const struct vfs_cred *cred)
 {
 	uint32_t tag = le16_get(e->tag);
 
 	if (tag == ACL_GROUP_OBJ)
-		return cred_in_group(cred, attr->gid);
+		return cred_in_group(cred, owner->gid);
 	return tag == ACL_GROUP && cred_in_group(cred, le32_get(e->id));
 }
 
 static int permit_acl(const struct acl_entry *entry, size_t count,
-	const struct vfs_attr *attr, const struct vfs_cred *cred, int mask)
+	const struct vfs_owner *owner, const struct vfs_cred *cred, int mask)
 {
 	uint32_t limit = acl_mask(entry, count);
 	bool grouped = false;
@@ -96,16 +96,16 @@ static int permit_acl(const struct acl_entry *entry, size_t count,
 			le32_get(entry[i].id) == cred->uid)
 			return answer(le16_get(entry[i].perm) & limit, mask);
 	for (size_t i = 0; i < count; i++) {
-		if (!acl_names_group(&entry[i], attr, cred))
+		if (!acl_names_group(&entry[i], owner, cred))
 			continue;
 		grouped = true;
 		if (answer(le16_get(entry[i].perm) & limit, mask) == 0)
 			return 0;
 	}
-	return grouped ? -EACCES : answer(attr->mode, mask);
+	return grouped ? -EACCES : answer(owner->mode, mask);
 }
 
-static int permit_by_acl(struct vfs_inode *inode, const struct vfs_attr *attr,
+static int permit_by_acl(struct vfs_inode *inode, const struct vfs_owner *owner,
 	const struct vfs_cred *cred, int mask)
 {
 	union {
@@ -120,7 +120,7 @@ static int permit_by_acl(struct vfs_inode *inode, const struct vfs_attr *attr,
 	err = inode->fs->ops->getxattr(inode, "system.posix_acl_access",
 		acl.bytes, sizeof(acl.bytes), &done);
 	if (err == -ENODATA)
-		return permit_mode(attr, cred, mask);
+		return permit_mode(owner, cred, mask);
 	if (err != 0)
 		return err;
 	if (done < sizeof(acl.head) ||
@@ -130,20 +130,20 @@ static int permit_by_acl(struct vfs_inode *inode, const struct vfs_attr *attr,
 	return permit_acl(
 		(const struct acl_entry *)(const void *)(acl.bytes +
 							 sizeof(acl.head)),
-		count, attr, cred, mask);
+		count, owner, cred, mask);
 }
 
 int vfs_permission(struct vfs_inode *inode, const struct vfs_cred *cred,
 	int mask, bool sleeps)
 {
-	struct vfs_attr attr;
+	struct vfs_owner owner;
 
 	if (cred == NULL)
 		return 0;
 	if (cred->privileged)
 		return permit_privileged(vfs_inode_mode(inode), mask);
-	vfs_inode_attr(inode, &attr);
-	if (cred->uid == attr.uid || !atomic_load(&inode->has_acl))
-		return permit_mode(&attr, cred, mask);
-	return sleeps ? permit_by_acl(inode, &attr, cred, mask) : -ECHILD;
+	vfs_inode_owner(inode, &owner);
+	if (cred->uid == owner.uid || !atomic_load(&inode->has_acl))
+		return permit_mode(&owner, cred, mask);
+	return sleeps ? permit_by_acl(inode, &owner, cred, mask) : -ECHILD;
 }

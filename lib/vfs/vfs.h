@@ -194,11 +194,11 @@ struct vfs_inode {
 	struct seq seq;         /* guards attr */
 	_Atomic uint64_t attr[VFS_ATTR_WORDS]; /* [seq] a struct vfs_attr */
 	_Atomic uint64_t size; /* [atomic] of attr, for pages_read() */
+	struct pages pages;    /* of a regular file; changes on misses only */
 
 	/* Written by users. */
 	LINE_ALIGNED struct ref refs;
 	struct rwl lock; /* RANK_DIR or RANK_FILE by type */
-	struct pages pages;
 	struct rcu_node rcu;
 };
 

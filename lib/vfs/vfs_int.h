@@ -34,20 +34,20 @@ struct vfs_name {
 };
 
 struct dentry {
-	/* Read by walks. */
-	_Atomic(struct dentry *) next;          /* [rcu] hash chain */
-	_Atomic(struct dentry *) parent;        /* [seq] itself: a root */
-	_Atomic(const struct vfs_name *) name;  /* [seq] */
-	_Atomic(struct vfs_inode *) inode;      /* [seq] NULL: negative */
-	_Atomic(struct vfs_mount *) covered_by; /* [rcu] mounted over it */
+	/* Written by those who hold it. */
+	_Atomic int32_t refs; /* DENTRY_DEAD: gone */
+	uint32_t shard;       /* [const] of the eviction lists */
+	struct list clock;    /* [shard lock] */
+	struct rcu_node rcu;
+
+	/* Read by walks, up to the text of the name. */
+	LINE_ALIGNED _Atomic(struct dentry *) next; /* [rcu] hash chain */
+	_Atomic(struct dentry *) parent;            /* [seq] itself: a root */
+	_Atomic(const struct vfs_name *) name;      /* [seq] */
+	_Atomic(struct vfs_inode *) inode;          /* [seq] NULL: negative */
+	_Atomic(struct vfs_mount *) covered_by;     /* [rcu] mounted over it */
 	struct seq seq;    /* moves when name, parent or inode change */
 	_Atomic bool seen; /* looked at since the clock's hand passed */
-
-	/* Written by those who hold it. */
-	LINE_ALIGNED _Atomic int32_t refs; /* DENTRY_DEAD: gone */
-	uint32_t shard;                    /* [const] of the eviction lists */
-	struct list clock;                 /* [shard lock] */
-	struct rcu_node rcu;
 	struct vfs_name first_name; /* last: its text is inline */
 };
 
@@ -145,6 +145,16 @@ MUST_USE int vfs_inode_get(
 	struct vfs_fs *fs, vfs_ino ino, struct vfs_inode **out);
 void vfs_inode_put(struct vfs_inode *inode);
 
+/* Those attributes that permissions depend on. */
+struct vfs_owner {
+	uint32_t mode;
+	uint32_t uid;
+	uint32_t gid;
+};
+
+/* A consistent copy of them. */
+void vfs_inode_owner(const struct vfs_inode *inode, struct vfs_owner *out);
+
 static inline uint32_t vfs_inode_mode(const struct vfs_inode *inode)
 {
 	return atomic_load_explicit(&inode->mode, memory_order_relaxed);
@@ -233,9 +243,10 @@ MUST_USE int vfs_permission(struct vfs_inode *inode,
 
 /* ---- files ------------------------------------------------------------------------------ */
 
+/* On a line of its own: each is another thread's. */
 struct vfs_file {
-	struct vfs_spot spot;     /* [const] referenced */
-	struct pages_ahead ahead; /* sequential access */
+	LINE_ALIGNED struct vfs_spot spot; /* [const] referenced */
+	struct pages_ahead ahead;          /* sequential access */
 };
 
 #endif /* VFS_VFS_INT_H */

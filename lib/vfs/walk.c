@@ -166,8 +166,16 @@ void walk_fini(struct walk *w)
 static void walk_init(struct walk *w, const struct vfs_at *at, unsigned flags,
 	const struct walk_mode *mode)
 {
-	*w = (struct walk){
-		.mode = mode, .vfs = at->vfs, .at = at, .flags = flags};
+	/* Not the arrays, which would take longer than a short walk. */
+	w->mode = mode;
+	w->vfs = at->vfs;
+	w->at = at;
+	w->flags = flags;
+	w->spot = (struct vfs_spot){0};
+	w->floor = NULL;
+	w->depth = 0;
+	w->links = 0;
+	w->text_count = 0;
 }
 
 static int walk_by_ref(const struct vfs_at *at, const char *path,

@@ -22,6 +22,7 @@ static const struct ledger_group *const groups[] = {
 	&ledger_sync,
 	&ledger_cache,
 	&ledger_jnl,
+	&ledger_vfs,
 };
 
 static struct {

@@ -36,6 +36,7 @@ struct ledger_group {
 extern const struct ledger_group ledger_sync;
 extern const struct ledger_group ledger_cache;
 extern const struct ledger_group ledger_jnl;
+extern const struct ledger_group ledger_vfs;
 
 /* Runs of each operation on each CPU: before the record begins, and in it. */
 enum { LEDGER_WARM = 8, LEDGER_TURNS = 4, LEDGER_RUNS_A_TURN = 16 };

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <sched.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "vfs/walk_int.h"
 
@@ -172,25 +173,30 @@ static int ref_up(struct walk *w)
 	return 0;
 }
 
+/* A copy: the walk lets go of the symlink before it has read the target. */
 static int ref_link(struct walk *w, const char **out)
 {
 	struct vfs_inode *inode = w->spot.inode;
 	char *text;
 	size_t done;
-	int err;
+	int err = 0;
 
-	*out = inode->link;
-	if (*out != NULL)
-		return 0;
-	text = malloc(VFS_PATH_MAX);
-	if (text == NULL)
-		return -ENOMEM;
-	err = inode->fs->ops->readlink(inode, text, VFS_PATH_MAX - 1, &done);
-	if (err != 0) {
-		free(text);
-		return err;
+	if (inode->link != NULL) {
+		text = strdup(inode->link);
+		if (text == NULL)
+			return -ENOMEM;
+	} else {
+		text = malloc(VFS_PATH_MAX);
+		if (text == NULL)
+			return -ENOMEM;
+		err = inode->fs->ops->readlink(
+			inode, text, VFS_PATH_MAX - 1, &done);
+		if (err != 0) {
+			free(text);
+			return err;
+		}
+		text[done] = '\0';
 	}
-	text[done] = '\0';
 	w->texts[w->text_count++] = text;
 	*out = text;
 	return 0;

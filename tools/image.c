@@ -21,6 +21,7 @@ enum {
 	OPTION_JOURNAL,
 	OPTION_NO_REPLAY,
 	OPTION_CACHE,
+	OPTION_UTC,
 	OPTION_HELP,
 };
 
@@ -30,6 +31,7 @@ static const struct option common[] = {
 	{"journal", required_argument, NULL, OPTION_JOURNAL},
 	{"no-replay", no_argument, NULL, OPTION_NO_REPLAY},
 	{"cache", required_argument, NULL, OPTION_CACHE},
+	{"utc", no_argument, NULL, OPTION_UTC},
 	{"help", no_argument, NULL, OPTION_HELP},
 };
 
@@ -115,6 +117,10 @@ static int common_take(const struct image_syntax *syntax, int option,
 		break;
 	case OPTION_NO_REPLAY:
 		opts->no_replay = true;
+		break;
+	case OPTION_UTC:
+		/* No other thread runs. NOLINTNEXTLINE(concurrency-mt-unsafe) */
+		(void)setenv("TZ", "UTC0", 1);
 		break;
 	default:
 		return number_take(

@@ -29,6 +29,7 @@ enum { IMAGE_OPTION_OWN = 512 };
 	"  --no-replay          show the disk as it is, whatever the journal " \
 	"holds\n"                                                              \
 	"  --cache SIZE         memory for blocks and data (64M)\n"            \
+	"  --utc                times in UTC rather than local\n"              \
 	"  --help               this text\n"
 
 struct image_syntax {

@@ -7,8 +7,8 @@
 #include "extant/extant.h"
 #include "tools/tool.h"
 
-static const struct tool_command *const commands[] = {
-	&tool_bench, &tool_cat, &tool_get, &tool_journal};
+static const struct tool_command *const commands[] = {&tool_bench, &tool_cat,
+	&tool_find, &tool_get, &tool_journal, &tool_ls, &tool_stat};
 
 static const char usage[] =
 	"Usage: extant COMMAND [options] IMAGE...\n"
@@ -19,9 +19,12 @@ static const char usage[] =
 	"Commands:\n"
 	"  bench            measure configurations against each other\n"
 	"  cat              write out the contents of files\n"
+	"  find             look for files by name, size, age, ...\n"
 	"  get              copy files and directories out\n"
 	"  journal dump     show each block of a journal\n"
 	"  journal replay   bring a file system up to date by its journal\n"
+	"  ls               list directories\n"
+	"  stat             show all that is known of files\n"
 	"\n"
 	"IMAGE is a file or a block device; IMAGE#N is partition N on it.\n"
 	"\n"

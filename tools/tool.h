@@ -27,8 +27,11 @@ struct tool_command {
 
 extern const struct tool_command tool_bench; /* bench/bench.c */
 extern const struct tool_command tool_cat;
+extern const struct tool_command tool_find;
 extern const struct tool_command tool_get;
 extern const struct tool_command tool_journal;
+extern const struct tool_command tool_ls;
+extern const struct tool_command tool_stat;
 
 /* Complain about @file, which may be NULL; returns TOOL_FAILED. */
 int tool_fail(const char *file, const char *fmt, ...) PRINTF(2, 3);

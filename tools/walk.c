@@ -68,7 +68,12 @@ struct walk {
 void walk_complain(struct walk *walk, int err)
 {
 	walk->failures++;
-	image_complain(walk->opts.image, walk->path, err);
+	if (err == -ELOOP)
+		(void)tool_fail(walk->opts.image,
+			"%s: damaged: a directory that was met before",
+			walk->path);
+	else
+		image_complain(walk->opts.image, walk->path, err);
 }
 
 uint64_t walk_failures(const struct walk *walk)
@@ -303,14 +308,16 @@ static struct walk_entry *entry_make(
 	walk->entry = (struct walk_entry){
 		.path = walk->path,
 		.path_bytes = walk->path_bytes,
-		.name = walk->path,
+		.name = walk->opts.name ? walk->opts.name : walk->path,
+		.dir = walk->opts.dir,
 		.ino = ino,
 		.depth = (unsigned)walk->level_count,
 		.type = type,
 	};
 	if (up != NULL) {
 		walk->entry.dir = up->dir;
-		walk->entry.name += name_offset(walk, up->path_bytes);
+		walk->entry.name =
+			walk->path + name_offset(walk, up->path_bytes);
 	}
 	return &walk->entry;
 }

@@ -35,14 +35,18 @@ struct walk_opts {
 	const char *image;  /* for complaints */
 	bool leave;         /* tell directories a second time, at their end */
 	uint32_t depth_max; /* entries below are not told; 0: no bound */
+	/* What the walk begins with is @name below @dir, and its path only
+	 * what it is called; @name NULL: it is the path. */
+	struct extant_file *dir;
+	const char *name; /* stays the caller's, for as long as the walk */
 };
 
 /* Valid until the next call on its walk. */
 struct walk_entry {
 	const char *path; /* as the walk was begun, and names */
 	size_t path_bytes;
-	const char *name; /* the last component, for *at; see walk_at() */
-	struct extant_file *dir; /* that @name is in; NULL: see walk_at() */
+	const char *name;        /* the last component; see walk_at() */
+	struct extant_file *dir; /* that @name is below; NULL: the root */
 	uint64_t ino;
 	unsigned depth; /* 0: what the walk began with */
 	uint8_t type;   /* DT_* of dirent.h, never DT_UNKNOWN */

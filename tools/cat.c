@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "tools/image.h"
+#include "tools/progress.h"
 
 static const char usage[] =
 	"Usage: extant cat [options] IMAGE PATH...\n"
@@ -43,6 +44,7 @@ static bool put(struct cat *cat, const char *from, size_t bytes)
 			cat->broken = -errno;
 			return false;
 		}
+		progress_add(0, (uint64_t)n);
 		from += n;
 		bytes -= (size_t)n;
 	}
@@ -133,6 +135,7 @@ static int put_paths(struct cat *cat, char **paths)
 	for (; *paths != NULL && cat->broken == 0; paths++) {
 		int err = put_path(cat, *paths);
 
+		progress_add(err == 0, 0);
 		if (err == 0)
 			continue;
 		image_complain(cat->image, *paths, err);
@@ -142,6 +145,18 @@ static int put_paths(struct cat *cat, char **paths)
 		return status;
 	return tool_fail(
 		"standard output", "%s", strerrordesc_np(-cat->broken));
+}
+
+/* With how far it is, unless the files themselves go to the terminal. */
+static int put_told(struct cat *cat, char **paths)
+{
+	int status;
+
+	if (!isatty(STDOUT_FILENO))
+		progress_begin("written", 0);
+	status = put_paths(cat, paths);
+	progress_end();
+	return status;
 }
 
 static int no_option(void *arg, int option, const char *value)
@@ -174,7 +189,7 @@ static int run(int argc, char **argv)
 	if (cat.chunk == NULL)
 		status = tool_fail(NULL, "out of memory");
 	else
-		status = put_paths(&cat, argv + first + 1);
+		status = put_told(&cat, argv + first + 1);
 	free(cat.chunk);
 	(void)extant_close(cat.fs);
 	return status;

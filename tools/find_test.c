@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "tools/detail.h"
 #include "tools/find.h"
 
 const struct extant_stat *find_stat(struct find_file *file)
@@ -70,20 +71,25 @@ static bool test_ipath(struct find_file *file, const struct find_node *node)
 static bool test_lname(struct find_file *file, const struct find_node *node)
 {
 	struct extant_at at = walk_at(file->entry);
-	char target[4097];
-	size_t done = 0;
+	struct detail link = {
+		.fs = file->find->fs, .at = &at, .name = file->entry->name};
+	char *target = NULL;
+	bool matches;
 	int err;
 
 	if (file->entry->type != DT_LNK)
 		return false;
-	err = extant_readlink(file->find->fs, &at, file->entry->name, target,
-		sizeof(target) - 1, &done);
+	link.stat = find_stat(file);
+	if (link.stat == NULL)
+		return false;
+	err = detail_target(&link, &target);
 	if (err != 0) {
 		walk_complain(file->walk, err);
 		return false;
 	}
-	target[done] = '\0';
-	return fnmatch(node->text, target, 0) == 0;
+	matches = fnmatch(node->text, target, 0) == 0;
+	free(target);
+	return matches;
 }
 
 /* ---- numbers ------------------------------------------------------------- */

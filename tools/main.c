@@ -54,12 +54,10 @@ static void on_log(void *arg, const struct log_record *r)
 	if (r->level == LOG_DEBUG)
 		return;
 	if (r->block == LOG_NO_BLOCK)
-		(void)fprintf(
-			stderr, "extant: %s: %s\n", levels[r->level], r->text);
+		(void)tool_fail(levels[r->level], "%s", r->text);
 	else
-		(void)fprintf(stderr, "extant: %s: block %llu: %s\n",
-			levels[r->level], (unsigned long long)r->block,
-			r->text);
+		(void)tool_fail(levels[r->level], "block %llu: %s",
+			(unsigned long long)r->block, r->text);
 }
 
 int main(int argc, char **argv)

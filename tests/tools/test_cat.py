@@ -4,12 +4,13 @@
 
 import hashlib
 import os
-import signal
+import pty
 import subprocess
 import sys
+import time
 
 import tools
-from tools import (Mounted, expect, extant, filled, full_disk, main, mke2fs,
+from tools import (Mounted, broken_pipe, expect, extant, filled, full_disk, main, mke2fs,
                    need_root, output, refusals, same)
 
 
@@ -82,16 +83,31 @@ def test_cat_damaged_file_is_named():
 
 
 def test_cat_broken_pipe_ends_it():
+    broken_pipe("cat", filled(), "sparse")
+
+
+def test_cat_tells_how_far_it_is_and_takes_that_away():
     image = filled()
-    with subprocess.Popen([tools.EXTANT, "cat", image, "sparse"],
-                          stdout=subprocess.PIPE,
-                          stderr=subprocess.PIPE) as process:
-        process.stdout.read(1)
-        process.stdout.close()
-        said = process.stderr.read()
+    master, slave = pty.openpty()
+    with subprocess.Popen([tools.EXTANT, "cat", image, "sparse", "nothing"],
+                          stdout=subprocess.PIPE, stderr=slave) as process:
+        os.close(slave)
+        time.sleep(1.6)  # the pipe is full meanwhile
+        shown = os.read(master, 65536)
+        process.stdout.read()
         process.wait()
-    expect(process.returncode == -signal.SIGPIPE and not said,
-           f"status {process.returncode}, {said}")
+        while True:
+            try:
+                shown += os.read(master, 65536)
+            except OSError:
+                break
+    os.close(master)
+    expect(process.returncode == 1, f"status {process.returncode}")
+    expect(b"\r\x1b[Kwritten 0 files, " in shown, f"{shown}")
+    # The line is gone before a complaint, and at the end.
+    gone, complaint = shown.split(b"extant: ")
+    expect(gone.endswith(b"\r\x1b[K") and complaint.endswith(
+        b"No such file or directory\r\n"), f"{shown}")
 
 
 def test_cat_refusals():

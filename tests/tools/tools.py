@@ -8,6 +8,7 @@ the host on the kernel's mount of the same image.
 
 import os
 import pty
+import signal
 import socket
 import stat
 import subprocess
@@ -178,3 +179,15 @@ def full_disk(command, image, *path):
     with open("/dev/full", "wb") as full:
         done = extant(command, image, *path, ok=(2,), stdout=full, lines=1)
     expect("standard output" in done.said, f"said {done.said}")
+
+
+def broken_pipe(*arguments):
+    """A reader that goes away ends the command, as it ends any other."""
+    with subprocess.Popen([EXTANT, *arguments], stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE) as process:
+        process.stdout.read(1)
+        process.stdout.close()
+        said = process.stderr.read()
+        process.wait()
+    expect(process.returncode == -signal.SIGPIPE and not said,
+           f"status {process.returncode}, {said}")

@@ -63,25 +63,26 @@ static int block_join_locked(
 {
 	unsigned mine = jnl_parity(op->stamp);
 	bool wanted = !folded && jb->frozen == NULL &&
-		      jb->member[!mine] == MEMBER_JOINED;
-	int err = 0;
+		      jnl_member_joined(jb->member[!mine]);
+	bool new = jb->member[mine] == MEMBER_NONE;
+	int err = new ? op_pay(op) : 0;
 
-	if (jb->member[mine] == MEMBER_NONE)
-		err = op_pay(op);
 	if (err != 0)
 		return err;
 	if (wanted)
 		err = block_freeze(op, b, jb);
 	if (err != 0) {
-		op->used--;
+		op->used -= new;
 		return err;
 	}
 	jb->folded = folded;
-	if (jb->member[mine] == MEMBER_NONE) {
+	if (new) {
 		buf_pin(b);
 		block_push(op, jb);
+		jb->member[mine] = MEMBER_JOINED;
+	} else if (jb->member[mine] == MEMBER_FORGOTTEN) {
+		jb->member[mine] = MEMBER_REJOINED;
 	}
-	jb->member[mine] = MEMBER_JOINED;
 	/* Last: whoever sees it without the lock may edit at once. */
 	atomic_store_explicit(&jb->stamp, op->stamp, memory_order_release);
 	return 0;
@@ -133,7 +134,7 @@ static struct buf *block_find_joined(struct jnl_op *op, blk_no block)
 		bool joined;
 
 		mtx_lock(&b->lock);
-		joined = jnl_buf_of(b)->member[mine] == MEMBER_JOINED;
+		joined = jnl_member_joined(jnl_buf_of(b)->member[mine]);
 		/* A member is pinned until its transaction commits, which it
 		 * cannot while @op is open. */
 		if (joined)
@@ -146,12 +147,15 @@ static struct buf *block_find_joined(struct jnl_op *op, blk_no block)
 	return b;
 }
 
-static int block_mark_forgotten(struct jnl_op *op, struct buf *b)
+/* *@listed: it was freed in this transaction before, and stays on the list of
+ * what was; so that list is no longer than what was paid for. */
+static int block_mark_forgotten(struct jnl_op *op, struct buf *b, bool *listed)
 {
 	uint8_t *member = &jnl_buf_of(b)->member[jnl_parity(op->stamp)];
 	int err = 0;
 
 	mtx_lock(&b->lock);
+	*listed = *member == MEMBER_FORGOTTEN || *member == MEMBER_REJOINED;
 	if (*member == MEMBER_NONE)
 		err = op_pay(op);
 	else
@@ -173,6 +177,7 @@ static void freed_push(struct jnl_op *op, struct jnl_freed *freed)
 int jnl_forget(struct jnl_op *op, blk_no block, struct buf *b)
 {
 	struct jnl_freed *freed = malloc(sizeof(*freed));
+	bool listed = false;
 	int err;
 
 	if (freed == NULL)
@@ -183,8 +188,8 @@ int jnl_forget(struct jnl_op *op, blk_no block, struct buf *b)
 	else
 		b = block_find_joined(op, block);
 	*freed = (struct jnl_freed){.block = block, .buf = b};
-	err = b != NULL ? block_mark_forgotten(op, b) : op_pay(op);
-	if (err != 0)
+	err = b != NULL ? block_mark_forgotten(op, b, &listed) : op_pay(op);
+	if (err != 0 || listed)
 		goto out_put;
 	freed_push(op, freed);
 	return 0;

@@ -25,7 +25,7 @@ int jnl_fold_write(struct jnl_fold *f, struct buf *b)
 {
 	struct jnl_buf *jb = jnl_buf_of(b);
 
-	if (!jb->folded || jb->member[jnl_parity(f->stamp)] != MEMBER_JOINED)
+	if (!jb->folded || !jnl_member_joined(jb->member[jnl_parity(f->stamp)]))
 		return -EUCLEAN;
 	return 0;
 }
@@ -71,7 +71,7 @@ static void gather_joined(
 
 		next = jb->next[parity];
 		mtx_lock(&b->lock);
-		joined = jb->member[parity] == MEMBER_JOINED;
+		joined = jnl_member_joined(jb->member[parity]);
 		if (!joined)
 			jb->member[parity] = MEMBER_NONE;
 		mtx_unlock(&b->lock);

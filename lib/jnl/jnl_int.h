@@ -33,7 +33,14 @@ enum jnl_member {
 	MEMBER_NONE,
 	MEMBER_JOINED,    /* on the transaction's list, contents needed */
 	MEMBER_FORGOTTEN, /* on the list, but freed since: not logged */
+	MEMBER_REJOINED,  /* as JOINED, after it had been freed */
 };
+
+/* Are the contents needed? */
+static inline bool jnl_member_joined(uint8_t member)
+{
+	return member == MEMBER_JOINED || member == MEMBER_REJOINED;
+}
 
 /* The journal's part of a buffer, in its client area.  [buf.lock] unless said
  * otherwise. */

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "blk/file.h"
+#include "sync/thread.h"
 
 enum { ASYNC_ENTRIES = 256 };
 
@@ -203,7 +204,7 @@ static struct file_async *async_start(struct file_dev *file)
 		file->idle != NULL ? file->idle : async_make(file);
 
 	file->idle = NULL;
-	if (a == NULL || blk_thread_start(&a->thread, async_body, a) == 0)
+	if (a == NULL || thread_start(&a->thread, async_body, a) == 0)
 		return a;
 	async_free(a);
 	return NULL;

@@ -3,10 +3,10 @@
 #include "blk/pool.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <stdlib.h>
 
 #include "sync/futex.h"
+#include "sync/thread.h"
 
 struct pool_call {
 	struct pool_call *next;
@@ -15,22 +15,6 @@ struct pool_call {
 };
 
 static struct lock_class pool_class = {.name = "blk.pool", .rank = RANK_BLK};
-
-int blk_thread_start(pthread_t *thread, void *(*body)(void *arg), void *arg)
-{
-	sigset_t all;
-	sigset_t old;
-
-	/* Signals are the program's: none may land on a library thread.  The
-	 * set calls cannot fail with these arguments. */
-	(void)sigfillset(&all);
-	(void)pthread_sigmask(SIG_SETMASK, &all, &old);
-
-	int err = pthread_create(thread, NULL, body, arg);
-
-	(void)pthread_sigmask(SIG_SETMASK, &old, NULL);
-	return -err;
-}
 
 /* The oldest call, or NULL once the pool stops. */
 static struct pool_call *call_take(struct blk_pool *pool)
@@ -79,8 +63,7 @@ static void thread_add_locked(struct blk_pool *pool)
 {
 	if (pool->waiting <= pool->idle || pool->started == POOL_THREADS)
 		return;
-	if (blk_thread_start(&pool->threads[pool->started], pool_body, pool) ==
-		0)
+	if (thread_start(&pool->threads[pool->started], pool_body, pool) == 0)
 		pool->started++;
 }
 

@@ -42,8 +42,4 @@ void blk_pool_fini(struct blk_pool *pool);
 void blk_pool_submit(
 	struct blk_pool *pool, struct blk_dev *dev, struct blk_io *io);
 
-/* A thread of the library, with all signals blocked; 0 or -errno. */
-MUST_USE int blk_thread_start(
-	pthread_t *thread, void *(*body)(void *arg), void *arg);
-
 #endif /* BLK_POOL_H */

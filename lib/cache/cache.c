@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* cache.c - opening, closing and looking at a cache; see cache.h. */
 #include <errno.h>
-#include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,20 +23,6 @@ void *cache_lines_alloc(size_t bytes)
 	if (p != NULL)
 		memset(p, 0, bytes);
 	return p;
-}
-
-int cache_thread_start(
-	struct cache *c, void *(*body)(void *arg), pthread_t *out)
-{
-	sigset_t all;
-	sigset_t old;
-	int err;
-
-	(void)sigfillset(&all);
-	(void)pthread_sigmask(SIG_SETMASK, &all, &old);
-	err = pthread_create(out, NULL, body, c);
-	(void)pthread_sigmask(SIG_SETMASK, &old, NULL);
-	return -err;
 }
 
 static int check_opts(struct blk_geom geom, const struct cache_opts *opts)

@@ -185,10 +185,6 @@ void *cache_lines_alloc(size_t bytes);
 
 void cache_wait_for_prefetches(struct cache *c);
 
-/* Run @body(@c) in a thread of the library, which takes no signals. */
-MUST_USE int cache_thread_start(
-	struct cache *c, void *(*body)(void *arg), pthread_t *out);
-
 /* ---- hash.c ------------------------------------------------------------- */
 
 MUST_USE int hash_init(struct hash *h, uint64_t entries);

@@ -22,6 +22,7 @@
 #include "cache/index.h"
 #include "sync/futex.h"
 #include "sync/rcu.h"
+#include "sync/thread.h"
 
 enum {
 	BATCH = 512,      /* buffers to one grace period */
@@ -400,7 +401,7 @@ int evict_start(struct cache *c)
 {
 	atomic_store(&c->evict.stop, false);
 	atomic_store(&c->evict.kicked, 1); /* somebody may wait already */
-	return cache_thread_start(c, evict_main, &c->evict.thread);
+	return thread_start(&c->evict.thread, evict_main, c);
 }
 
 void evict_stop(struct cache *c)

@@ -20,6 +20,7 @@
 #include "base/cpu.h"
 #include "cache/cache_int.h"
 #include "sync/futex.h"
+#include "sync/thread.h"
 
 enum {
 	HAND_MAX = 1024, /* buffers in hand at once */
@@ -356,7 +357,7 @@ void wb_init(struct cache *c, uint32_t dirty_ms)
 int wb_start(struct cache *c)
 {
 	atomic_store(&c->wb.stop, false);
-	return cache_thread_start(c, wb_main, &c->wb.thread);
+	return thread_start(&c->wb.thread, wb_main, c);
 }
 
 void wb_stop(struct cache *c)

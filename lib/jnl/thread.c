@@ -7,6 +7,8 @@
  * buffers run short; neither ever waits for the other while holding a lock,
  * so a commit never waits for a checkpoint (J6).
  */
+#include "sync/thread.h"
+
 #include <errno.h>
 
 #include "jnl/jnl_int.h"
@@ -133,17 +135,17 @@ static void *home_main(void *arg)
 
 int jnl_threads_start(struct jnl *j)
 {
-	int err = pthread_create(&j->commit_thread, NULL, commit_main, j);
+	int err = thread_start(&j->commit_thread, commit_main, j);
 
 	if (err != 0)
-		return -err;
-	err = pthread_create(&j->home_thread, NULL, home_main, j);
+		return err;
+	err = thread_start(&j->home_thread, home_main, j);
 	if (err == 0)
 		return 0;
 	atomic_store(&j->stopping, true);
 	jnl_signal(&j->commit_work);
 	(void)pthread_join(j->commit_thread, NULL);
-	return -err;
+	return err;
 }
 
 void jnl_threads_stop(struct jnl *j)

@@ -12,8 +12,6 @@
  * not go to sleep at once when it finds nothing, so that a trickle of objects
  * does not pass the shared state to and fro.
  */
-#include <pthread.h>
-#include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -22,6 +20,7 @@
 #include "sync/futex.h"
 #include "sync/lock.h"
 #include "sync/rcu.h"
+#include "sync/thread.h"
 
 enum { NONE, AWAKE, ASLEEP };
 
@@ -120,19 +119,13 @@ static void reclaimer_start(void)
 {
 	uint32_t seen = NONE;
 	pthread_t thread;
-	sigset_t all;
-	sigset_t old;
 
 	if (!atomic_compare_exchange_strong(&state, &seen, AWAKE))
 		return;
-	/* The program's signals are for its own threads. */
-	(void)sigfillset(&all);
-	(void)pthread_sigmask(SIG_SETMASK, &all, &old);
-	if (pthread_create(&thread, NULL, reclaim, NULL) == 0)
+	if (thread_start(&thread, reclaim, NULL) == 0)
 		(void)pthread_detach(thread);
 	else
 		atomic_store(&state, NONE);
-	(void)pthread_sigmask(SIG_SETMASK, &old, NULL);
 }
 
 static void reclaimer_wake(void)

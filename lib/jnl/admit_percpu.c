@@ -60,10 +60,12 @@ static void percpu_recall(struct jnl *j, unsigned parity)
 	}
 }
 
-/* Take at least @least and about @wish credits from the pool; 0: no. */
-static uint64_t percpu_draw(struct jnl *j, unsigned parity, uint32_t least)
+/* Take @least credits or more from the pool of @op's transaction; 0: no. */
+static uint64_t percpu_draw(
+	struct jnl *j, const struct jnl_op *op, uint32_t least)
 {
-	int64_t pool = atomic_load(&j->pool[parity]);
+	_Atomic int64_t *from = &j->pool[jnl_parity(op->stamp)];
+	int64_t pool = atomic_load(from);
 	int64_t lease;
 
 	do {
@@ -74,10 +76,9 @@ static uint64_t percpu_draw(struct jnl *j, unsigned parity, uint32_t least)
 			lease = LEASE_BLOCKS;
 		if (lease < (int64_t)least)
 			lease = least;
-	} while (!atomic_compare_exchange_weak(
-		&j->pool[parity], &pool, pool - lease));
+	} while (!atomic_compare_exchange_weak(from, &pool, pool - lease));
 	if (pool - lease < j->max_blocks / 4)
-		jnl_kick(j, (jnl_tid)atomic_load(&j->gate));
+		jnl_kick(j, (jnl_tid)op->stamp);
 	return (uint64_t)lease;
 }
 
@@ -87,12 +88,11 @@ static uint64_t percpu_draw(struct jnl *j, unsigned parity, uint32_t least)
  */
 static int percpu_make_up(struct jnl *j, struct jnl_op *op, uint32_t credits)
 {
-	unsigned parity = jnl_parity(op->stamp);
-	uint64_t lease = percpu_draw(j, parity, credits);
+	uint64_t lease = percpu_draw(j, op, credits);
 
 	if (lease == 0) {
-		percpu_recall(j, parity);
-		lease = percpu_draw(j, parity, credits);
+		percpu_recall(j, jnl_parity(op->stamp));
+		lease = percpu_draw(j, op, credits);
 	}
 	if (lease == 0) {
 		atomic_fetch_add(&percpu_shard(j, op)->word, credits);

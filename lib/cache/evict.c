@@ -101,8 +101,11 @@ static bool make_dying(struct buf *b)
 		BUF_DYING, memory_order_acquire, memory_order_relaxed);
 }
 
-/* Unhash @b if it still is of no use to anybody.  Of file data only the index
- * knows whether it was looked at. */
+/*
+ * Unhash @b if it still is of no use to anybody.  Of file data only the index
+ * knows whether it was looked at.  While its lock is held it may look dead and
+ * not be: see hold_listed() in writeback.c.
+ */
 static bool unhash(struct cache *c, struct buf *b, struct round *r)
 {
 	struct mtx *m = hash_mtx(&c->hash, buf_key_of(b));
@@ -123,8 +126,8 @@ static bool unhash(struct cache *c, struct buf *b, struct round *r)
 	return dead;
 }
 
-/* One step of the hand.  Only this thread ends lives, so what pins 0 let it
- * see of @b stays as it is. */
+/* One step of the hand.  Only this thread gives buffers back for another life,
+ * so what pins 0 let it see of @b stays as it is. */
 static void consider(struct cache *c, struct buf *b, struct round *r)
 {
 	int32_t pins = atomic_load_explicit(&b->pins, memory_order_acquire);

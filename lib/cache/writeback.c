@@ -169,9 +169,29 @@ struct hand {
 	uint32_t count;
 };
 
-/* Take what is older than @target off the list of @sh.  What is dying is
- * about to leave it anyway. */
-static void take_from(struct cache_shard *sh, uint32_t target, struct hand *h)
+/*
+ * Hold @b, which is on a list.  Eviction makes a buffer die before it looks
+ * whether it is dirty, and alive again if so, under the lock of its bucket:
+ * whoever meets it in between waits for the outcome.  False: it is forgotten,
+ * and about to leave its list.
+ */
+static bool hold_listed(struct cache *c, struct buf *b)
+{
+	bool held = buf_pin_try(b, BUF_HOLD);
+	struct mtx *m;
+
+	if (LIKELY(held))
+		return true;
+	m = hash_mtx(&c->hash, buf_key_of(b));
+	mtx_lock(m);
+	held = buf_pin_try(b, BUF_HOLD);
+	mtx_unlock(m);
+	return held;
+}
+
+/* Take what is older than @target off the list of @sh. */
+static void take_from(struct cache *c, struct cache_shard *sh, uint32_t target,
+	struct hand *h)
 {
 	struct list *pos;
 	struct list *after;
@@ -182,7 +202,7 @@ static void take_from(struct cache_shard *sh, uint32_t target, struct hand *h)
 
 		if (h->count == HAND_MAX || !gen_before(b->dirty_gen, target))
 			break;
-		if (!buf_pin_try(b, BUF_HOLD))
+		if (!hold_listed(c, b))
 			continue;
 		list_del(pos);
 		set_shard_dirty(sh, shard_dirty(sh) - 1);
@@ -195,7 +215,7 @@ static void fill_hand(struct cache *c, uint32_t target, struct hand *h)
 {
 	h->count = 0;
 	for (uint32_t i = 0; i < c->shard_count && h->count < HAND_MAX; i++)
-		take_from(&c->shards[i], target, h);
+		take_from(c, &c->shards[i], target, h);
 }
 
 static void note_error(struct writeback *wb, int err)

@@ -411,6 +411,31 @@ static void test_cache_dirty_anew_while_in_hand_is_listed_once(void **state)
 	gate_close(g);
 }
 
+/*
+ * C2: a sync overlooks nothing.  Eviction marks a buffer as dying before it
+ * finds out that it is dirty, under the lock of its bucket; here for a while.
+ */
+static void test_cache_sync_sees_what_eviction_looks_at(void **state)
+{
+	struct gate *g = gate_open();
+	struct buf *b = kit_get(&g->kit, 7);
+	struct mtx *m = hash_mtx(&g->kit.cache->hash, buf_key_of(b));
+	struct call sync;
+
+	(void)state;
+	kit_change(&g->kit, b, 2);
+	buf_put(b);
+	mtx_lock(m);
+	atomic_store(&b->pins, BUF_DYING);
+	call_start(&sync, g, call_sync, 0);
+	assert_true(call_waits(&sync));
+	atomic_store(&b->pins, 0);
+	mtx_unlock(m);
+	assert_int_equal(call_join(&sync), 0);
+	assert_int_equal(kit_read_raw(&g->kit, 7), 2);
+	gate_close(g);
+}
+
 static uint32_t first_cpu(void)
 {
 	return 0;
@@ -541,6 +566,7 @@ int main(void)
 		cmocka_unit_test(test_cache_sync_error_is_told_to_all_who_wait),
 		cmocka_unit_test(
 			test_cache_dirty_anew_while_in_hand_is_listed_once),
+		cmocka_unit_test(test_cache_sync_sees_what_eviction_looks_at),
 		cmocka_unit_test(
 			test_cache_sync_writes_what_is_behind_a_change),
 		cmocka_unit_test(test_cache_section_keeps_what_it_found),

@@ -263,6 +263,47 @@ MUTANTS = [
           "		(void)escape(block);\n		tag.flags = 0;\n")],
     ),
     (
+        "recovery-flag-after-the-log",
+        "k1-none",
+        [(
+            "lib/jnl/commit.c",
+            "	err = commit_first(j);\n"
+            "	return err == 0 ? jnl_record_log(j, haul) : err;",
+            "	if (!j->recovery_flagged)\n"
+            "		err = jnl_superblock_store(\n"
+            "			j, j->head, j->next_sequence);\n"
+            "	if (err == 0)\n"
+            "		err = jnl_record_log(j, haul);\n"
+            "	return err == 0 ? commit_first(j) : err;",
+        )],
+    ),
+    (
+        "log-written-while-it-says-empty",
+        "k1-none",
+        [(
+            "lib/jnl/commit.c",
+            "	if (err == 0)\n"
+            "		err = jnl_superblock_store"
+            "(j, j->head, j->next_sequence);\n",
+            "",
+        )],
+    ),
+    (
+        "recovery-flag-cleared-before-the-log-is-empty",
+        "k1-none",
+        [(
+            "lib/jnl/jnl.c",
+            "	err = blk_flush(j->home_dev);\n	if (err == 0)\n"
+            "		err = jnl_superblock_store(j, 0, j->next_sequence);",
+            "	err = j->client->need_recovery == NULL\n"
+            "		      ? 0\n"
+            "		      : j->client->need_recovery("
+            "j->client_arg, false);\n"
+            "	if (err == 0)\n"
+            "		err = jnl_superblock_store(j, 0, j->next_sequence);",
+        )],
+    ),
+    (
         "recovery-marks-log-empty-before-home-is-flushed",
         "k1-none",
         [(

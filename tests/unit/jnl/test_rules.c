@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * J1, J2, J4, J6 and J7 of jnl.h, each provoked from outside: the device below
+ * J1, J2, J4 to J7 of jnl.h, each provoked from outside: the device below
  * is the test's own, sees every request in order, and can hold some back.
  */
 #include <errno.h>
@@ -27,6 +27,8 @@ struct watch {
 	uint32_t tail_moves; /* superblock writes with a new start */
 	uint32_t moves_too_soon;
 	uint32_t start;        /* in the journal's superblock */
+	uint32_t commits;      /* commit blocks written */
+	uint32_t commits_torn; /* ... that a torn write would damage */
 	_Atomic bool home_11;  /* block 11 has been written home */
 	_Atomic uint32_t hold; /* home writes wait while it is 1 */
 	_Atomic uint32_t held; /* how many do */
@@ -50,6 +52,27 @@ static void watch_super(struct watch *w, const void *data)
 	w->moves_too_soon += w->home_unflushed;
 }
 
+/* Where @data, a commit block, goes: is all but its first sector there already,
+ * and is what is there no commit block? */
+static void watch_commit(struct watch *w, uint64_t offset, const void *data)
+{
+	enum { SECTOR = 512 };
+
+	const char *now = data;
+	char before[BLOCK_BYTES];
+	struct jbd_header head;
+
+	memcpy(&head, data, sizeof(head));
+	if (be32_get(head.magic) != JBD_MAGIC ||
+		be32_get(head.type) != JBD_COMMIT)
+		return;
+	CHECK(blk_read(w->below, offset, BLOCK_BYTES, before) == 0);
+	w->commits++;
+	w->commits_torn += memcmp(before + SECTOR, now + SECTOR,
+				   BLOCK_BYTES - SECTOR) != 0 ||
+			   memcmp(before, &head, 2 * sizeof(head.magic)) == 0;
+}
+
 static int watch_pwrite(
 	void *arg, uint64_t offset, size_t bytes, const void *data)
 {
@@ -67,6 +90,8 @@ static int watch_pwrite(
 	w->home_unflushed |= home;
 	if (block == HOME_BLOCKS)
 		watch_super(w, data);
+	else if (block > HOME_BLOCKS && bytes == BLOCK_BYTES)
+		watch_commit(w, offset, data);
 	(void)pthread_mutex_unlock(&w->lock);
 	err = blk_write(w->below, offset, bytes, data);
 	if (block <= 11 && block + bytes / BLOCK_BYTES > 11)
@@ -215,6 +240,28 @@ static void test_jnl_j4_tail_moves_after_flush(void **state)
 	assert_int_equal(f.watch.moves_too_soon, 0);
 }
 
+/*
+ * J5: a power cut leaves a commit block or none, never a damaged one, which
+ * other replays take for corruption: one sector makes it, the rest of it is
+ * there before.
+ */
+static void test_jnl_j5_commit_block_cannot_be_torn(void **state)
+{
+	struct fixture f;
+	jnl_tid tid;
+
+	(void)state;
+	fixture_start(&f);
+	for (uint64_t i = 0; i < 300; i++) {
+		assert_int_equal(
+			toy_write(&f.toy, TOY_FIRST + i % 900, 4, i, &tid), 0);
+		assert_int_equal(jnl_wait(f.toy.jnl, tid), 0);
+	}
+	fixture_stop(&f);
+	assert_true(f.watch.commits >= 300);
+	assert_int_equal(f.watch.commits_torn, 0);
+}
+
 /* J6: commits go on while a checkpoint is stuck in the device. */
 static void test_jnl_j6_commit_does_not_wait_for_checkpoint(void **state)
 {
@@ -361,6 +408,7 @@ int main(void)
 		cmocka_unit_test(test_jnl_j1_states_hold_during_commit),
 		cmocka_unit_test(test_jnl_j2_checkpoint_skips_newer_owner),
 		cmocka_unit_test(test_jnl_j4_tail_moves_after_flush),
+		cmocka_unit_test(test_jnl_j5_commit_block_cannot_be_torn),
 		cmocka_unit_test(
 			test_jnl_j6_commit_does_not_wait_for_checkpoint),
 		cmocka_unit_test(

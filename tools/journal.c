@@ -26,7 +26,7 @@ static const char usage[] =
 	"  --journal DEV  the journal is on DEV, outside the file system\n"
 	"  --json         for programs\n"
 	"  --live         dump only what a replay would read\n"
-	"  --help         this text\n";
+	"  -h, --help     this text\n";
 
 struct options {
 	bool json;
@@ -221,12 +221,16 @@ out_close:
 	return status;
 }
 
+static bool is_help(const char *word)
+{
+	return strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0;
+}
+
 static int run(int argc, char **argv)
 {
 	if (argc < 2)
 		return tool_misuse(&tool_journal, "dump or replay?");
-	if (strcmp(argv[1], "--help") == 0 ||
-		strcmp(argv[argc - 1], "--help") == 0)
+	if (is_help(argv[1]) || is_help(argv[argc - 1]))
 		return tool_help(&tool_journal);
 	if (strcmp(argv[1], "dump") == 0)
 		return dump(argc - 1, argv + 1);

@@ -222,6 +222,7 @@ def usage():
         done = judge.extant(*arguments, ok=(2,))
         expect(not done.stdout and done.stderr, f"{arguments}: said nothing")
     for arguments in [("--help",), ("--version",), ("journal", "--help"),
+                      ("journal", "-h"), ("journal", "dump", "-h"),
                       ("help", "journal")]:
         done = judge.extant(*arguments)
         expect(done.stdout and not done.stderr, f"{arguments}: said nothing")

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Reader-writer locks: exclusion, sharing, who may starve whom, ranks. */
 #include "base/cc.h"
+#include "sync/lock_int.h"
 #include "sync/rwl.h"
 #include "sync_test.h"
 
@@ -282,6 +283,89 @@ static void test_sync_rwl_order_of_waiters_holds_r1_r2(void **state)
 	assert_int_equal(atomic_load(&script.order[2]), 4); /* R2 */
 }
 
+/* What the queue of @l says. */
+static bool queue_says(struct rwl *l, bool (*what)(const struct rwl *l))
+{
+	bool yes;
+
+	if (!word_try(&l->queue_lock))
+		word_wait(&l->queue_lock);
+	yes = what(l);
+	word_unlock(&l->queue_lock);
+	return yes;
+}
+
+static bool writer_waits(const struct rwl *l)
+{
+	return l->writers != NULL;
+}
+
+static bool handoff_wanted(const struct rwl *l)
+{
+	return l->handoff;
+}
+
+/* Within two seconds. */
+static bool queue_will_say(struct rwl *l, bool (*what)(const struct rwl *l))
+{
+	bool yes = queue_says(l, what);
+
+	for (int i = 0; i < 20000 && !yes; i++) {
+		(void)usleep(100);
+		yes = queue_says(l, what);
+	}
+	return yes;
+}
+
+static _Atomic bool let_go;
+
+static void *handoff_writer(void *arg)
+{
+	struct rwl *l = arg;
+
+	rwl_write_lock(l);
+	while (!atomic_load(&let_go))
+		(void)usleep(100);
+	rwl_write_unlock(l);
+	return NULL;
+}
+
+/* One attempt to pass a writer that has waited for too long: false if it was
+ * quicker.  Passed once it asks for the lock, and is not passed again. */
+static bool handoff_passed(struct rwl *l) NO_LOCK_ANALYSIS
+{
+	pthread_t writer;
+	bool passed;
+
+	atomic_store(&let_go, false);
+	rwl_write_lock(l);
+	assert_int_equal(pthread_create(&writer, NULL, handoff_writer, l), 0);
+	assert_true(queue_will_say(l, writer_waits));
+	(void)usleep(2000);
+	rwl_write_unlock(l);
+	passed = rwl_write_try(l);
+	if (passed) {
+		assert_true(queue_will_say(l, handoff_wanted));
+		rwl_write_unlock(l);
+		assert_false(rwl_write_try(l));
+	}
+	atomic_store(&let_go, true);
+	(void)pthread_join(writer, NULL);
+	return passed;
+}
+
+static void test_sync_rwl_late_writer_is_handed_the_lock_r3(void **state)
+{
+	static struct rwl l = RWL_INIT(&single_class);
+	unsigned passed = 0;
+
+	(void)state;
+	for (int i = 0; i < 50 && passed < 3; i++)
+		passed += handoff_passed(&l);
+	assert_true(passed > 0);
+	rwl_fini(&l);
+}
+
 /* ---- ranks, statistics --------------------------------------------------------- */
 
 static struct rwl dirs[2] = {RWL_INIT(&dir_class), RWL_INIT(&dir_class)};
@@ -404,6 +488,8 @@ int main(void)
 		cmocka_unit_test(test_sync_rwl_reader_among_writers_gets_turns),
 		cmocka_unit_test(test_sync_rwl_writer_among_writers_gets_turns),
 		cmocka_unit_test(test_sync_rwl_order_of_waiters_holds_r1_r2),
+		cmocka_unit_test(
+			test_sync_rwl_late_writer_is_handed_the_lock_r3),
 		cmocka_unit_test(test_sync_rwl_violations_abort),
 		cmocka_unit_test(test_sync_rwl_ties_are_allowed),
 		cmocka_unit_test(test_sync_rwl_profile_names_writer),

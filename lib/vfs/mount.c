@@ -167,12 +167,14 @@ int vfs_unmount(struct vfs *vfs, const char *path)
 	if (err != 0)
 		return err;
 	m = spot.mount;
-	if (spot.dentry != m->root)
-		err = -EINVAL;
-	vfs_spot_put(&spot);
-	if (err != 0)
-		return err;
+	if (spot.dentry != m->root) {
+		vfs_spot_put(&spot);
+		return -EINVAL;
+	}
+	/* Whoever unmounts it at the same time finds this walk inside until
+	 * the lock is held: so @m is still there. */
 	mtx_lock(&vfs->mount_lock);
+	vfs_spot_put(&spot);
 	detached = mount_detach_locked(m);
 	mtx_unlock(&vfs->mount_lock);
 	return detached ? mount_end(m) : -EBUSY;

@@ -7,12 +7,14 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "../cmocka_all.h"
 #include "base/assert.h"
 #include "base/hash.h"
 #include "base/tally.h"
 #include "tree.h"
+#include "vfs/vfs_int.h"
 
 enum { DIRS = 20, FILES = 50, THREADS = 4, WALKS = 4000, LIMIT = 256 };
 
@@ -182,6 +184,48 @@ static void test_vfs_cache_stays_within_its_entries(void **state)
 	tree_close(&c.t);
 }
 
+/* Two who unmount the same at once: one does, the other is told that it did not.
+ * Both are past their walk before either may go on. */
+struct unmounter {
+	struct vfs *vfs;
+	pthread_t thread;
+	int err;
+};
+
+static void *unmount_main(void *arg)
+{
+	struct unmounter *u = arg;
+
+	u->err = vfs_unmount(u->vfs, "/mnt");
+	return NULL;
+}
+
+static void test_vfs_two_unmounts_of_one_mount(void **state)
+{
+	const struct vfs_opts opts = {.cache_entries = LIMIT};
+	struct unmounter u[2];
+	struct mem_fs *mem;
+	struct tree t;
+
+	(void)state;
+	tree_open(&t, &opts);
+	assert_int_equal(mem_open(&mem), 0);
+	assert_int_equal(vfs_mount(t.vfs, "/mnt", mem_vfs(mem)), 0);
+	mtx_lock(&t.vfs->mount_lock);
+	for (int i = 0; i < 2; i++) {
+		u[i].vfs = t.vfs;
+		assert_int_equal(
+			pthread_create(&u[i].thread, NULL, unmount_main, &u[i]),
+			0);
+	}
+	(void)usleep(50000);
+	mtx_unlock(&t.vfs->mount_lock);
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(pthread_join(u[i].thread, NULL), 0);
+	assert_true((u[0].err == 0) != (u[1].err == 0));
+	tree_close(&t);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -190,6 +234,7 @@ int main(void)
 		cmocka_unit_test(
 			test_vfs_referenced_walks_race_eviction_and_unmount),
 		cmocka_unit_test(test_vfs_cache_stays_within_its_entries),
+		cmocka_unit_test(test_vfs_two_unmounts_of_one_mount),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

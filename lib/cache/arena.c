@@ -45,7 +45,11 @@ static void unpoison(void *p, size_t bytes)
 }
 #endif
 
-enum { PAGE_ORDER = 2, CHUNK_BYTES = 64 << 10 };
+#ifndef MADV_COLLAPSE
+#define MADV_COLLAPSE 25
+#endif
+
+enum { PAGE_ORDER = 2, HUGE_UNITS = ARENA_HUGE_BYTES >> RUN_UNIT_SHIFT };
 
 static char *unit_address(const struct arena *a, uint64_t unit)
 {
@@ -117,6 +121,11 @@ static bool may_take(const struct arena *a, uint64_t units, bool urgent)
 	return a->runs.free_units >= units + (urgent ? 0 : a->keep_units);
 }
 
+static uint64_t peak_units(const struct arena *a)
+{
+	return a->runs.units - a->runs.low_units;
+}
+
 static uint32_t source_take(
 	void *arg, void **items, uint32_t count, bool urgent)
 {
@@ -131,7 +140,12 @@ static uint32_t source_take(
 		got++;
 	}
 	if (a->runs.free_units < a->low_units && a->on_low != NULL)
-		a->on_low(a->on_low_arg);
+		a->on_low(a->on_arg);
+	if (peak_units(a) >= a->grown_units + HUGE_UNITS &&
+		a->on_grow != NULL) {
+		a->grown_units = peak_units(a);
+		a->on_grow(a->on_arg);
+	}
 	return got;
 }
 
@@ -148,7 +162,7 @@ static const struct stock_source arena_source = {
 
 /* ---- life --------------------------------------------------------------- */
 
-/* Map the memfd at an address that is aligned to a chunk. */
+/* Map the memfd at an address that is aligned to a huge page. */
 static int map_memory(struct arena *a)
 {
 	size_t skip;
@@ -158,12 +172,12 @@ static int map_memory(struct arena *a)
 		return -errno;
 	if (ftruncate(a->fd, (off_t)a->bytes) != 0)
 		goto out_close;
-	a->mapped_bytes = a->bytes + CHUNK_BYTES;
+	a->mapped_bytes = a->bytes + ARENA_HUGE_BYTES;
 	a->mapped = mmap(NULL, a->mapped_bytes, PROT_NONE,
 		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (a->mapped == MAP_FAILED)
 		goto out_close;
-	skip = -(uintptr_t)a->mapped % CHUNK_BYTES;
+	skip = -(uintptr_t)a->mapped % ARENA_HUGE_BYTES;
 	a->base = (char *)a->mapped + skip;
 	if (mmap(a->base, a->bytes, PROT_READ | PROT_WRITE,
 		    MAP_SHARED | MAP_FIXED, a->fd, 0) == MAP_FAILED)
@@ -203,7 +217,9 @@ static void set_sizes(struct arena *a, const struct arena_opts *opts)
 	a->keep_units = opts->keep_pieces * piece_units;
 	a->low_units = opts->low_pieces * piece_units;
 	a->on_low = opts->on_low;
-	a->on_low_arg = opts->on_low_arg;
+	a->on_grow = opts->on_grow;
+	a->on_arg = opts->on_arg;
+	a->huge_from = a->bytes / ARENA_HUGE_BYTES * ARENA_HUGE_BYTES;
 }
 
 int arena_open(struct arena *a, const struct arena_opts *opts)
@@ -296,6 +312,28 @@ void arena_run_put(struct arena *a, void *run, int order)
 	mtx_unlock(&a->pieces.source_lock);
 }
 
+/* ---- huge pages --------------------------------------------------------- */
+
+/* Runs are cut from the end: what lies behind the peak's worth was in use. */
+bool arena_settle(struct arena *a)
+{
+	uint64_t used_from;
+
+	mtx_lock(&a->pieces.source_lock);
+	used_from = (a->runs.units - peak_units(a)) << RUN_UNIT_SHIFT;
+	mtx_unlock(&a->pieces.source_lock);
+	if (a->huge_from < used_from + ARENA_HUGE_BYTES)
+		return false;
+	a->huge_from -= ARENA_HUGE_BYTES;
+	/* Refused where there is no such call, no memory in one piece, or
+	 * somebody reads into it: small pages do as well. */
+	if (madvise(a->base + a->huge_from, ARENA_HUGE_BYTES, MADV_COLLAPSE) !=
+			0 &&
+		errno == EINVAL)
+		a->huge_from = 0;
+	return true;
+}
+
 /* ---- observation -------------------------------------------------------- */
 
 uint64_t arena_free_pieces(struct arena *a)
@@ -314,7 +352,7 @@ void arena_usage(struct arena *a, uint64_t *used, uint64_t *peak)
 
 	mtx_lock(&a->pieces.source_lock);
 	*used = (a->runs.units - a->runs.free_units) << RUN_UNIT_SHIFT;
-	*peak = (a->runs.units - a->runs.low_units) << RUN_UNIT_SHIFT;
+	*peak = peak_units(a) << RUN_UNIT_SHIFT;
 	mtx_unlock(&a->pieces.source_lock);
 	*used = *used > idle ? *used - idle : 0;
 }

@@ -8,6 +8,9 @@
  * on request.  A piece longer than a page is a run when there is one that
  * long, else a view of scattered pages (view.h).
  *
+ * Memory that has been handed out once is made of huge pages, as far as the
+ * kernel will: who reads much of it seldom misses the TLB.
+ *
  * A little is kept back for urgent callers: those inside an operation, who
  * must not wait for long.
  *
@@ -25,7 +28,7 @@
 #include "cache/view.h"
 
 struct arena {
-	char *base;            /* [const] aligned to 64 KiB */
+	char *base;            /* [const] aligned to ARENA_HUGE_BYTES */
 	void *mapped;          /* [const] what munmap() wants */
 	uint64_t mapped_bytes; /* [const] */
 	uint64_t bytes;        /* [const] */
@@ -34,8 +37,13 @@ struct arena {
 	int piece_order;       /* [const] */
 	uint64_t keep_units;   /* [const] not for those who are not urgent */
 	uint64_t low_units;    /* [const] below this, on_low is told */
-	void (*on_low)(void *arg); /* [const] must not wait or lock */
-	void *on_low_arg;          /* [const] */
+	void (*on_low)(void *arg);  /* [const] must not wait or lock */
+	void (*on_grow)(void *arg); /* [const] likewise */
+	void *on_arg;               /* [const] */
+	uint64_t
+		grown_units; /* [pieces.source_lock] peak when on_grow was told */
+	uint64_t
+		huge_from; /* [owner] of arena_settle(): bytes; tried from there */
 	struct stock pieces;
 	struct runs runs;   /* [pieces.source_lock] */
 	struct views views; /* [pieces.source_lock] */
@@ -47,8 +55,11 @@ struct arena_opts {
 	uint64_t keep_pieces; /* for urgent callers only */
 	uint64_t low_pieces;  /* on_low is called when fewer are free */
 	void (*on_low)(void *arg);
-	void *on_low_arg;
+	void (*on_grow)(void *arg); /* arena_settle() has something to do */
+	void *on_arg;
 };
+
+enum { ARENA_HUGE_BYTES = 2 << 20 };
 
 /* -ENOMEM, or what memfd_create() says. */
 MUST_USE int arena_open(struct arena *a, const struct arena_opts *opts);
@@ -66,6 +77,12 @@ void arena_piece_put_many(struct arena *a, void **pieces, uint32_t count);
 /* A run of 2^@order KiB, up to 64 KiB, contiguous and aligned, or NULL. */
 void *arena_run_get(struct arena *a, int order);
 void arena_run_put(struct arena *a, void *run, int order);
+
+/*
+ * Turn a stretch that has been handed out into a huge page; false: there is
+ * none left.  One thread at a time, with no lock held: the kernel copies it.
+ */
+bool arena_settle(struct arena *a);
 
 /* Pieces' worth of memory that is free and not in a stock. */
 uint64_t arena_free_pieces(struct arena *a);

@@ -47,7 +47,8 @@ static uint64_t clamp(uint64_t x, uint64_t least, uint64_t most)
 	return x < most ? x : most;
 }
 
-static void on_low(void *arg)
+/* Memory is short, or there is more of it to be made huge. */
+static void on_need(void *arg)
 {
 	evict_kick(arg);
 }
@@ -60,8 +61,9 @@ static int open_arena(struct cache *c, uint64_t bytes)
 		.piece_bytes = c->block_bytes,
 		.keep_pieces = clamp(pieces / 64, 1, KEEP_MAX),
 		.low_pieces = clamp(pieces / 16, 1, LOW_MAX),
-		.on_low = on_low,
-		.on_low_arg = c,
+		.on_low = on_need,
+		.on_grow = on_need,
+		.on_arg = c,
 	};
 	int err = arena_open(&c->arena, &opts);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * evict.c - a background thread that keeps a part of the arena free.
+ * evict.c - a background thread that keeps a part of the arena free, and asks
+ * for huge pages for the rest.
  *
  * CLOCK over the array of buffers: who was seen since the hand last passed
  * loses the mark and stays, who was not dies.  A round unhashes a batch,
@@ -285,6 +286,16 @@ static void work(struct cache *c, struct round *r)
 	}
 }
 
+/* Make memory huge, until there is something more urgent. */
+static void settle(struct cache *c)
+{
+	const struct evict *e = &c->evict;
+
+	while (!atomic_load(&e->stop) && atomic_load(&e->kicked) == 0)
+		if (!arena_settle(&c->arena))
+			break;
+}
+
 static void *evict_main(void *arg)
 {
 	struct round r;
@@ -292,10 +303,12 @@ static void *evict_main(void *arg)
 	struct evict *e = &c->evict;
 
 	while (!atomic_load(&e->stop)) {
-		if (atomic_exchange(&e->kicked, 0) != 0)
+		if (atomic_exchange(&e->kicked, 0) != 0) {
 			work(c, &r);
-		else
+			settle(c);
+		} else {
 			(void)futex_wait(&e->kicked, 0, FUTEX_FOREVER);
+		}
 	}
 	return NULL;
 }

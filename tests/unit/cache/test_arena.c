@@ -229,6 +229,37 @@ static void test_cache_arena_tells_when_it_runs_low(void **state)
 	arena_close(&a);
 }
 
+/* Huge or not, memory holds what was stored, and each stretch is tried once,
+ * after it was in use. */
+static void test_cache_arena_settles_what_was_in_use(void **state)
+{
+	struct arena_opts opts = {.bytes = (8 << 20) + 65536,
+		.piece_bytes = 65536,
+		.on_grow = low};
+	char *pieces[129];
+	struct arena a;
+
+	(void)state;
+	low_calls = 0;
+	assert_int_equal(arena_open(&a, &opts), 0);
+	assert_false(arena_settle(&a));
+	for (int i = 0; i < 129; i++) {
+		pieces[i] = arena_piece_get(&a, true);
+		assert_non_null(pieces[i]);
+		memset(pieces[i], i + 1, 65536);
+	}
+	assert_in_range(low_calls, 2, 4);
+	for (int i = 0; i < 4; i++)
+		assert_true(arena_settle(&a));
+	assert_false(arena_settle(&a));
+	for (int i = 0; i < 129; i++) {
+		assert_int_equal((unsigned char)pieces[i][0], i + 1);
+		assert_memory_equal(pieces[i], pieces[i] + 1, 65535);
+		arena_piece_put(&a, pieces[i]);
+	}
+	arena_close(&a);
+}
+
 /* ---- fragments ---------------------------------------------------------- */
 
 enum { PAGES = 256, PAGE_ORDER = 2 };
@@ -363,6 +394,7 @@ int main(void)
 		cmocka_unit_test(test_cache_arena_all_pieces_are_apart),
 		cmocka_unit_test(test_cache_arena_keeps_some_for_the_urgent),
 		cmocka_unit_test(test_cache_arena_tells_when_it_runs_low),
+		cmocka_unit_test(test_cache_arena_settles_what_was_in_use),
 		cmocka_unit_test(test_cache_arena_fragments_become_views),
 		cmocka_unit_test(test_cache_views_are_torn_down_in_groups),
 		cmocka_unit_test(test_cache_views_find_room_in_any_state),

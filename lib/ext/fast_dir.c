@@ -529,7 +529,8 @@ static size_t names_settle(struct fast_name *names, size_t count)
 {
 	size_t kept = 0;
 
-	qsort(names, count, sizeof(*names), name_order);
+	if (count)
+		qsort(names, count, sizeof(*names), name_order);
 	for (size_t i = 0; i < count; i++) {
 		const struct fast_name *n = &names[i];
 

@@ -12,10 +12,17 @@ index.
 
 import functools
 import os
+import random
+import re
+import struct
+import subprocess
 import sys
+import time
 
 from judge import (Mounted, WALK, copy, expect, judge_same, main, mke2fs,
                    need_root, ours, run)
+
+MUTANTS = int(os.environ.get("EXTANT_MUTANTS", "30"))
 
 
 def write(path, data, mode="wb"):
@@ -51,7 +58,8 @@ def inside(top, before, change):
         os.chdir(here)
 
 
-def judge(before, change, options="-b 4096", applied=True):
+def dirty_image(before, change, options):
+    """A copy, and the tree that the mount showed."""
     need_root()
     image = mke2fs("fs.img", 24 << 20, "-t", "ext4", "-O", "fast_commit",
                    *options.split())
@@ -59,6 +67,11 @@ def judge(before, change, options="-b 4096", applied=True):
         inside(top, before, change)
         dirty = copy(image, "dirty.img")
         right = run(WALK, "host", top).stdout.splitlines()
+    return dirty, right
+
+
+def judge(before, change, options="-b 4096", applied=True):
+    dirty, right = dirty_image(before, change, options)
     log = run("debugfs", "-R", "logdump", dirty).stdout
     expect("tag TAIL" in log, f"no fast commits:\n{log}")
     stamp = os.stat(dirty).st_mtime_ns
@@ -148,6 +161,80 @@ def test_images_fast_block_map_with_indirect_blocks_is_told():
           "-b 1024 -O ^extent,^64bit", applied=False)
 
 
+CRC32C = []
+for _value in range(256):
+    for _ in range(8):
+        _value = _value >> 1 ^ (0x82f63b78 if _value & 1 else 0)
+    CRC32C.append(_value)
+
+
+def crc32c(crc, data):
+    for byte in data:
+        crc = crc >> 8 ^ CRC32C[(crc ^ byte) & 255]
+    return crc
+
+
+def mutate(area, block_bytes, rng):
+    """Change bodies of records, and the checksums that cover them."""
+    at, crc = 0, 0
+    while at + 4 <= len(area):
+        tag, length = struct.unpack_from("<HH", area, at)
+        if not 1 <= tag <= 9:
+            return
+        if tag < 7 and rng.random() < 0.3:
+            # Most fields are in front; inodes keep their maps behind 40.
+            field = at + 4 + rng.randrange(min(length, 60))
+            area[field] = rng.choice((0, 1, 2, 12, 13, 255,
+                                      rng.randrange(256)))
+        end = at + (8 if tag == 8 else 4 + length)
+        crc = crc32c(crc, area[at:end])
+        if tag == 8:
+            struct.pack_into("<I", area, end, crc)
+            crc = 0
+        at += 4 + length
+        if block_bytes - at % block_bytes < 4:
+            at += -at % block_bytes
+
+
+def test_images_fast_mutants_end_in_time():
+    seed = int(os.environ.get("EXTANT_SEED", str(time.time_ns())))
+    print(f"# EXTANT_SEED={seed}")
+    rng = random.Random(seed)
+    dirty, _ = dirty_image(index, lambda: (
+        index_change(), os.makedirs("x/y"), write("x/y/f", b"f" * 9000),
+        pieces("anchor", 30, 8192)), "-b 4096")
+    text = run("debugfs", "-R", "stat <8>", dirty).stdout
+    runs = [tuple(map(int, found)) for found in
+            re.findall(r"\((\d+)-(\d+)\):(\d+)-", text)]
+    with open(dirty, "rb") as file:
+        whole = file.read()
+    count, = struct.unpack_from(">I", whole, runs[0][2] * 4096 + 0x10)
+    blocks, = struct.unpack_from(">I", whole, runs[0][2] * 4096 + 0x54)
+    first, _, start = runs[-1]
+    expect(first <= count - blocks, "fast commits lie in pieces")
+    begin = (start + count - blocks + 1 - first) * 4096
+    room = (blocks - 1) * 4096
+    applied = 0
+    for number in range(MUTANTS):
+        data = bytearray(whole)
+        area = data[begin:begin + room]
+        mutate(area, 4096, rng)
+        data[begin:begin + len(area)] = area
+        with open("mutant.img", "wb") as file:
+            file.write(data)
+        try:
+            done = subprocess.run([WALK, "image", "mutant.img", "log=1"],
+                                  capture_output=True, timeout=30,
+                                  check=False)
+        except subprocess.TimeoutExpired:
+            expect(False, f"mutant {number} does not end")
+        expect(done.returncode in (0, 1, 2),
+               f"mutant {number} ends with {done.returncode}: "
+               f"{done.stderr.decode(errors='replace')[:1000]}")
+        applied += b"fast commits" in done.stderr
+    expect(applied > MUTANTS // 2, f"only {applied} had fast commits left")
+
+
 def tests():
     for options in ("-b 1024", "-b 4096 -O ^metadata_csum,^64bit"):
         for name in CASES:
@@ -157,6 +244,7 @@ def tests():
             yield test
     yield test_images_fast_inline_file
     yield test_images_fast_block_map_with_indirect_blocks_is_told
+    yield test_images_fast_mutants_end_in_time
 
 
 if __name__ == "__main__":

@@ -37,7 +37,8 @@ static void op_pop(struct jnl_op *op)
 	op_current = op->above;
 }
 
-static int op_nest(struct jnl_op *outer, uint32_t credits, struct jnl_op *op)
+NOINLINE static int op_nest(
+	struct jnl_op *outer, uint32_t credits, struct jnl_op *op)
 {
 	int err = jnl_extend(outer, credits);
 
@@ -50,24 +51,25 @@ static int op_nest(struct jnl_op *outer, uint32_t credits, struct jnl_op *op)
 	return 0;
 }
 
-static inline int op_try(struct jnl *j, uint32_t credits, struct jnl_op *op)
+static inline int op_try(struct jnl *j, struct jnl_op *op, uint32_t credits)
 {
 	return UNLIKELY(atomic_load(&j->error) != 0)
 		       ? -EROFS
 		       : j->admit->enter(j, op, credits);
 }
 
-/* The first attempt met a closed gate, or no room. */
-NOINLINE static int op_enter_late(
-	struct jnl *j, uint32_t credits, struct jnl_op *op)
+/* The first attempt met a closed gate, or no room.  All that is needed stands
+ * in @op, so that jnl_begin() has nothing else to keep across the attempt. */
+NOINLINE static int op_enter_late(struct jnl_op *op)
 {
+	struct jnl *j = op->jnl;
 	bool waited = false;
 
 	for (;;) {
 		/* Read before the attempt: a gate that opens after it has
 		 * changed the word, and the wait below returns at once. */
 		uint32_t seen = atomic_load(&j->gate_seq);
-		int err = op_try(j, credits, op);
+		int err = op_try(j, op, op->credits);
 
 		if (err != -EAGAIN && err != -ENOSPC)
 			return err;
@@ -94,9 +96,9 @@ int jnl_begin(struct jnl *j, uint32_t credits, struct jnl_op *op)
 	op->outer = NULL;
 	op->credits = credits;
 	op->used = 0;
-	err = op_try(j, credits, op);
-	if (UNLIKELY(err == -EAGAIN || err == -ENOSPC))
-		err = op_enter_late(j, credits, op);
+	err = op_try(j, op, credits);
+	if (UNLIKELY(err != 0))
+		err = op_enter_late(op);
 	if (LIKELY(err == 0))
 		op_push(op);
 	return err;

@@ -11,66 +11,24 @@ transactions, and the replay must change blocks outside of those two.
 
 import json
 import os
-import shutil
-import subprocess
 import sys
-import tempfile
-import traceback
+
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+
+# pylint: disable=wrong-import-position,unused-import
+from judging import (  # noqa: E402,F401
+    Failure, Skip, copy, expect, make_file, mke2fs, run, run_cases)
+import judging  # noqa: E402
 
 SUPER = range(1024, 2048)
 CHUNK = 1 << 20
-
-# e2fsck and friends live here for root only.
-os.environ["PATH"] += ":/usr/sbin:/sbin"
-os.environ["LC_ALL"] = "C"
-os.environ["TZ"] = "UTC"
-
-
-class Failure(Exception):
-    """What was judged is wrong."""
-
-
-class Skip(Exception):
-    """What was to be judged cannot be had on this machine."""
-
-
-def expect(truth, text):
-    if not truth:
-        raise Failure(text)
-
-
-def run(*command, ok=(0,)):
-    """Run and return the process; Failure unless its status is in @ok."""
-    done = subprocess.run(command, stdin=subprocess.DEVNULL,
-                          capture_output=True, text=True, errors="replace")
-    if ok is not None and done.returncode not in ok:
-        raise Failure(f"{' '.join(command)} ended with {done.returncode}: "
-                      f"{(done.stderr or done.stdout).strip()}")
-    return done
 
 
 def extant(*arguments, ok=(0,)):
     return run(EXTANT, *arguments, ok=ok)
 
 
-def copy(image, name):
-    run("cp", "--sparse=always", image, name)
-    return name
-
-
 # ---- images ------------------------------------------------------------------
-
-
-def make_file(name, size):
-    with open(name, "wb") as file:
-        file.truncate(size)
-    return name
-
-
-def mke2fs(image, size, *options):
-    make_file(image, size)
-    run("mke2fs", "-q", "-F", *options, image)
-    return image
 
 
 def super_fields(image):
@@ -105,11 +63,8 @@ def ask_debugfs(image, request):
 
 
 def debugfs(image, *commands):
-    """Run commands that change @image; debugfs exits 0 whatever they do."""
-    with tempfile.NamedTemporaryFile("w", dir=".") as script:
-        script.write("".join(line + "\n" for line in commands))
-        script.flush()
-        done = run("debugfs", "-w", "-f", script.name, image)
+    """As judging.debugfs(), but nothing may be said."""
+    done = judging.debugfs(image, *commands)
     said = [line for line in (done.stdout + done.stderr).splitlines()
             if not line.startswith(("debugfs", "Setting csum"))]
     expect(not said, f"debugfs: {said[:1]}")
@@ -214,32 +169,10 @@ def judge_structure(image, journal=None):
 
 
 def main(cases):
-    """Run [(name, function)] in a folder that lives in memory if possible,
-    each in a folder of its own; print TAP."""
+    """Run [(name, function)], all or those that are named, and exit."""
     global EXTANT
     EXTANT = os.path.abspath(sys.argv[1])
     wanted = sys.argv[2:]
-    base = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
     if wanted:
         cases = [case for case in cases if case[0] in wanted]
-    print(f"1..{len(cases)}")
-    failed = False
-    for number, (name, function) in enumerate(cases, 1):
-        folder = tempfile.mkdtemp(prefix="extant-judge.", dir=base)
-        os.chdir(folder)
-        try:
-            function()
-            print(f"ok {number} - {name}")
-        except Skip as why:
-            print(f"# {why}\nok {number} - {name} # SKIP {why}")
-        except Failure as why:
-            failed = True
-            print(f"# {why}\nnot ok {number} - {name}")
-        except Exception:
-            failed = True
-            text = traceback.format_exc().replace("\n", "\n# ")
-            print(f"# {text}\nnot ok {number} - {name}")
-        sys.stdout.flush()
-        os.chdir("/")
-        shutil.rmtree(folder, ignore_errors=True)
-    sys.exit(1 if failed else 0)
+    sys.exit(run_cases(cases, "extant-judge."))

@@ -513,7 +513,7 @@ static void test_jnl_each_call_of_recovery_fails_once(void **state)
 	struct model_point point;
 
 	(void)state;
-	c.toy.log_blocks = 400;
+	c.toy.log_blocks = 4000;
 	(void)alarm(HANG_SECONDS);
 	recovery_open(&r, &c, &point);
 	for (unsigned i = 0; i < ARRAY_COUNT(ways); i++) {

@@ -119,6 +119,8 @@ int vfs_mount(struct vfs *vfs, const char *path, struct vfs_fs *fs)
 		return 0;
 	mount_free(m);
 out_put:
+	/* The caller keeps @fs, which inodes that wait to be freed use. */
+	rcu_drain();
 	if (!top)
 		vfs_spot_put(&spot);
 	return err;

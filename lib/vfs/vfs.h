@@ -289,7 +289,8 @@ void vfs_file_close(struct vfs_file *file);
 /* The inode behind an open file; valid while it is open. */
 struct vfs_inode *vfs_file_inode(struct vfs_file *file);
 
-/* Up to @bytes from @offset; *@done is less only at the end of the file. */
+/* Up to @bytes from @offset; *@done is less only at the end of the file, or
+ * when an error came after some: then the next call has it. */
 MUST_USE int vfs_pread(struct vfs_file *file, uint64_t offset, size_t bytes,
 	void *to, size_t *done);
 

@@ -103,6 +103,9 @@ static int inode_check(const struct ext_super *sb,
 		return bad(inode, damage, "in use, but free", inode->mode);
 	if (!type_known(inode->mode))
 		return bad(inode, damage, "unknown type", inode->mode);
+	if (inode->ino == EXT_INO_ROOT && !S_ISDIR(inode->mode))
+		return bad(
+			inode, damage, "the root is no directory", inode->mode);
 	if (inode->bytes > INT64_MAX)
 		return bad(inode, damage, "bad size", inode->bytes);
 	if (room != 0 && (inode->extra > room || inode->extra % 4 != 0))

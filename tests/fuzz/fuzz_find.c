@@ -13,8 +13,6 @@
  * succeeds.
  */
 #include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/crc32c.h"
@@ -22,11 +20,10 @@
 #include "ext/ext.h"
 #include "jnl/codec.h"
 #include "jnl/format.h"
+#include "must.h"
 
 int fuzz_one(const uint8_t *data, size_t bytes) __asm__(
 	"LLVMFuzzerTestOneInput");
-
-#define MUST(cond) must((cond), #cond, __LINE__)
 
 enum {
 	BLOCK = 1024,
@@ -39,14 +36,6 @@ enum {
 	LOG_BLOCKS = 1024,
 	PIECES = 19,
 };
-
-static void must(bool holds, const char *what, int line)
-{
-	if (holds)
-		return;
-	(void)fprintf(stderr, "fuzz_find.c:%d: not so: %s\n", line, what);
-	abort();
-}
 
 static void put(struct blk_dev *dev, uint64_t block, const void *data)
 {

@@ -8,25 +8,15 @@
  * replayed and finished is empty.
  */
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "image.h"
 #include "jnl/walk.h"
+#include "must.h"
 
 int fuzz_one(const uint8_t *data, size_t bytes) __asm__(
 	"LLVMFuzzerTestOneInput");
-
-#define MUST(cond) must((cond), #cond, __LINE__)
-
-static void must(bool holds, const char *what, int line)
-{
-	if (holds)
-		return;
-	(void)fprintf(stderr, "fuzz_replay.c:%d: not so: %s\n", line, what);
-	abort();
-}
 
 struct rig {
 	struct image image;

@@ -116,26 +116,57 @@ int ext_pread(struct vfs_inode *inode, struct pages_ahead *ahead,
 	return 0;
 }
 
+/*
+ * A map may visit the same blocks again and again, and a search for its end
+ * would go on for hours.  Unless blocks may be shared, more of them than there
+ * are is damage.
+ */
+static int passed_check(
+	const struct ext_node *node, uint64_t blocks, struct ext_damage *damage)
+{
+	const struct ext_super *sb = &ext_node_mount(node)->ext.super;
+
+	if (blocks <= sb->block_count ||
+		sb->features.ro_compat & EXT_RO_COMPAT_SHARED_BLOCKS)
+		return 0;
+	return EXT_DAMAGED(damage, -EUCLEAN, node->core.at, node->core.ino,
+		"more blocks are mapped than there are");
+}
+
+/* What lies at @offset of a file that is larger. */
+static int seek_map(const struct ext_node *node, uint64_t offset,
+	struct pages_run *out, struct ext_damage *damage)
+{
+	if (!node->inlined)
+		return data_map(
+			ext_node_mount(node), &node->core, offset, out, damage);
+	*out = (struct pages_run){
+		.kind = PAGES_MEMORY, .bytes = node->core.bytes - offset};
+	return 0;
+}
+
 int ext_seek(struct vfs_inode *inode, uint64_t offset, bool data, uint64_t *out)
 {
 	const struct ext_node *node = ext_node_of(inode);
+	uint32_t block_bytes = ext_node_mount(node)->ext.super.block_bytes;
 	struct ext_damage damage = {.block = LOG_NO_BLOCK};
 	uint64_t size = node->core.bytes;
+	uint64_t passed = 0; /* blocks of data */
 
 	if (offset >= size)
 		return -ENXIO;
 	while (offset < size) {
-		struct pages_run run = {
-			.kind = PAGES_MEMORY, .bytes = size - offset};
-		int err = 0;
+		struct pages_run run;
+		int err = seek_map(node, offset, &run, &damage);
 
-		if (!node->inlined)
-			err = data_map(ext_node_mount(node), &node->core,
-				offset, &run, &damage);
+		if (!err)
+			err = passed_check(node, passed, &damage);
 		if (err)
 			return ext_report(err, &damage);
 		if ((run.kind != PAGES_ZERO) == data)
 			break;
+		if (!data)
+			passed += run.bytes / block_bytes;
 		offset += run.bytes;
 	}
 	if (offset >= size && data)

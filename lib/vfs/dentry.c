@@ -8,6 +8,7 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
+#include "base/log.h"
 #include "vfs/vfs_int.h"
 
 uint64_t dentry_hash(
@@ -132,6 +133,32 @@ static struct dentry *dentry_insert(struct vfs *vfs, struct dentry *fresh)
 	return other;
 }
 
+/*
+ * A directory has one name.  On a disk that has two of them for one, whoever
+ * goes down all ways might take time without bound; so the second is refused
+ * while the first is cached.  False: @fresh is a second.
+ */
+static bool dentry_settle(const struct dentry *fresh, struct vfs_inode *inode)
+{
+	uint64_t here = fresh->first_name.hash;
+	uint64_t home = 0;
+
+	if ((vfs_inode_mode(inode) & S_IFMT) != S_IFDIR)
+		return true;
+	if (atomic_compare_exchange_strong(&inode->home, &home, here) ||
+		home == here)
+		return true;
+	log_say(LOG_ERROR, "vfs", "inode %llu: a second name of a directory",
+		(unsigned long long)inode->ino);
+	return false;
+}
+
+static void dentry_unsettle(uint64_t hash, struct vfs_inode *inode)
+{
+	if (atomic_load_explicit(&inode->home, memory_order_relaxed) == hash)
+		(void)atomic_compare_exchange_strong(&inode->home, &hash, 0);
+}
+
 static int dentry_add_child(struct vfs *vfs, struct dentry *parent,
 	struct dentry *fresh, struct dentry **out)
 {
@@ -159,6 +186,11 @@ int dentry_add(struct vfs *vfs, struct dentry *parent, const char *name,
 		if (inode != NULL)
 			vfs_inode_put(inode);
 		return -ENOMEM;
+	}
+	if (inode != NULL && !dentry_settle(fresh, inode)) {
+		vfs_inode_put(inode);
+		free(fresh);
+		return -EUCLEAN;
 	}
 	if (parent != NULL)
 		return dentry_add_child(vfs, parent, fresh, out);
@@ -201,8 +233,10 @@ void dentry_kill(struct vfs *vfs, struct dentry *d)
 	seq_write_end(&d->seq);
 	mtx_unlock(lock);
 	tally_add(&vfs->dentry_count, -1);
-	if (inode != NULL)
+	if (inode != NULL) {
+		dentry_unsettle(hash, inode);
 		vfs_inode_put(inode);
+	}
 	if (parent != d)
 		dentry_put(parent);
 	rcu_free(&d->rcu, dentry_free);

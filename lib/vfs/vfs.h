@@ -195,6 +195,9 @@ struct vfs_inode {
 	_Atomic uint64_t attr[VFS_ATTR_WORDS]; /* [seq] a struct vfs_attr */
 	_Atomic uint64_t size; /* [atomic] of attr, for pages_read() */
 	struct pages pages;    /* of a regular file; changes on misses only */
+	/* [atomic] of a directory: the hash of the dentry that leads to it,
+	 * which is the only one; 0: none is cached. */
+	_Atomic uint64_t home;
 
 	/* Written by users. */
 	LINE_ALIGNED struct ref refs;

@@ -176,7 +176,8 @@ struct dentry *dentry_find_rcu(struct vfs *vfs, const struct dentry *parent,
 /*
  * A new dentry with a reference for the caller, hashed; or, if there is one by
  * now, that.  Takes over the reference on @inode (NULL: negative) in any case.
- * @parent (NULL: a root) is referenced by the caller.  -ENOMEM.
+ * @parent (NULL: a root) is referenced by the caller.  -ENOMEM; -EUCLEAN: a
+ * second name of a directory.
  */
 MUST_USE int dentry_add(struct vfs *vfs, struct dentry *parent,
 	const char *name, uint32_t bytes, struct vfs_inode *inode,

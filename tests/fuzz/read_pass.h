@@ -40,9 +40,9 @@ struct read_pass {
 	vfs_ino dirs[READ_NODES_MAX];
 };
 
-/* Messages about damage so far; and about indexes that are given up. */
+/* Messages about damage so far; and about such as changes later answers. */
 extern _Atomic uint64_t read_reports;
-extern _Atomic uint64_t read_give_ups;
+extern _Atomic uint64_t read_turns;
 
 /* The whole tree from the root. */
 void read_pass_run(struct read_pass *p);

@@ -181,28 +181,30 @@ static void judge_same(
 	}
 }
 
-static void pass(struct vfs *vfs, struct read_pass *p)
+/* False: something happened that changes later answers. */
+static bool pass(struct vfs *vfs, struct read_pass *p)
 {
+	uint64_t turns = atomic_load(&read_turns);
 	uint64_t began = read_cpu_ns();
 
 	*p = (struct read_pass){.vfs = vfs, .stop_ns = began + PASS_NS};
 	read_pass_run(p);
 	MUST(read_cpu_ns() < p->stop_ns + CALL_NS);
+	return atomic_load(&read_turns) == turns && !p->cut;
 }
 
 static void look(const struct sparse *s, struct vfs *vfs, struct cache *cache)
 {
 	static struct read_pass first;
 	static struct read_pass second;
-	uint64_t turns;
+	bool calm;
 
 	judge_space(vfs);
-	pass(vfs, &first);
-	turns = atomic_load(&read_turns);
-	pass(vfs, &second);
-	/* A directory whose index is given up is read in another order; of two
-	 * names of a directory, either may come first. */
-	if (atomic_load(&read_turns) == turns && !first.cut && !second.cut)
+	calm = pass(vfs, &first);
+	/* What an inode has turned to is forgotten with it. */
+	if (!calm && !(s->flags & SPARSE_SMALL_CACHE))
+		calm = pass(vfs, &first);
+	if (pass(vfs, &second) && calm)
 		judge_same(&first, &second);
 	judge_memory(s, cache);
 }

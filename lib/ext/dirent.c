@@ -2,10 +2,10 @@
 /*
  * dirent.c - directory entries, and the blocks that hold them.
  *
- * Every entry is checked each time it is passed, as it costs little and a
- * block may have come into the cache as something else.  Checksums are
- * verified once, on the way in: of entries in the last twelve bytes of the
- * block, which look like an unused entry; of the index behind its entries.
+ * Every entry is checked each time it is passed, as it costs little.
+ * Checksums are verified once, when a cached block is first looked at as what
+ * it is: of entries in the last twelve bytes of the block, which look like an
+ * unused entry; of the index behind its entries.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -222,7 +222,11 @@ int ext_dir_block_get(const struct ext_node *dir, uint32_t index,
 	const struct ext_mount *m = ext_node_mount(dir);
 	const struct ext_inode *inode = &dir->core;
 	struct block_check c = {.dir = dir, .kind = kind, .damage = damage};
-	struct buf_check check = {.run = block_check, .arg = &c};
+	struct ext_check check = {
+		.as = ext_check_as(EXT_ROLE_DIR + kind, inode),
+		.run = block_check,
+		.arg = &c,
+	};
 	bool around = kind == EXT_DIR_ANY && index == 0 &&
 		      inode->flags & EXT_INODE_INDEX;
 	struct ext_run run;

@@ -3,10 +3,9 @@
  * find.c - where one block of a mounted file lies, and how many after it.
  *
  * The walks of extent.c and indirect.c read a whole map from the device; this
- * goes down one path, through the cache.  A node is checked whole when it
- * enters the cache.  It may be there as something else, though, so each use
- * checks again what it relies on: the header, and that the entry taken keeps
- * within what its parent promised.
+ * goes down one path, through the cache.  A cached node is checked whole when
+ * it is first used; each use checks that the entry taken keeps within what its
+ * parent promised.
  */
 #include <errno.h>
 
@@ -168,7 +167,7 @@ static int index_enter(struct descent *d,
 	const struct ext_disk_extent_index *x =
 		(const struct ext_disk_extent_index *)(head + 1) + i;
 	blk_no node = (blk_no)le16_get(x->leaf_hi) << 32 | le32_get(x->leaf_lo);
-	struct buf_check check = {.run = node_check, .arg = d};
+	struct ext_check check = {.run = node_check, .arg = d};
 	struct buf *below;
 	int err = ext_layout_check(d->m, d->inode, d->at, node, 1, d->damage);
 
@@ -176,6 +175,7 @@ static int index_enter(struct descent *d,
 		return err;
 	d->at = node;
 	d->depth--;
+	check.as = ext_check_as(EXT_ROLE_EXTENTS + d->depth, d->inode);
 	err = ext_buf_get(d->m, node, &check, &below, d->damage);
 	if (err)
 		return err;

@@ -77,9 +77,36 @@ MUST_USE int ext_layout_check(const struct ext_mount *m,
 
 /* ---- buffers (mount.c) ----------------------------------------------------- */
 
-/* Block @block, pinned.  @check says itself what is wrong. */
+/* What a block may be looked at as; extent nodes by depth, blocks of
+ * directories by kind (dir_int.h). */
+enum ext_role {
+	EXT_ROLE_XATTR = 1,
+	EXT_ROLE_EXTENTS = 0x10,
+	EXT_ROLE_DIR = 0x20,
+};
+
+/*
+ * A check, and what its yes means: that the block is good in a role, for an
+ * inode.  A hostile disk has one block in many; it is checked once in each,
+ * as long as they do not alternate.
+ */
+struct ext_check {
+	uint64_t as; /* ext_check_as() */
+	/* Says itself what is wrong. */
+	int (*run)(void *arg, blk_no at, const void *data);
+	void *arg;
+};
+
+/* @owner NULL: whoever asks. */
+uint64_t ext_check_as(unsigned role, const struct ext_inode *owner);
+
+/* Whether that is what @buf was last found good as.  Pinned, or in a read
+ * section. */
+bool ext_buf_is(const struct buf *buf, uint64_t as);
+
+/* Block @block, pinned.  @check NULL: anything. */
 MUST_USE int ext_buf_get(const struct ext_mount *m, blk_no block,
-	const struct buf_check *check, struct buf **out,
+	const struct ext_check *check, struct buf **out,
 	struct ext_damage *damage);
 
 /* Tell the log, if the disk is to blame for @err; the value is @err. */

@@ -173,9 +173,8 @@ static int block_take(const struct ext_mount *m, const struct ext_inode *inode,
 		.at = inode->xattr_block,
 		.ino = inode->ino,
 	};
-	const char *flaw = head_flaw(data);
 
-	return flaw ? bad(&x, flaw, damage) : fn(&x, arg, damage);
+	return fn(&x, arg, damage);
 }
 
 /*
@@ -186,7 +185,11 @@ int ext_xattr_block(const struct ext_mount *m, const struct ext_inode *inode,
 	ext_xattrs_fn fn, void *arg, struct ext_damage *damage)
 {
 	struct block_check c = {.m = m, .ino = inode->ino, .damage = damage};
-	struct buf_check check = {.run = block_check, .arg = &c};
+	struct ext_check check = {
+		.as = ext_check_as(EXT_ROLE_XATTR, NULL),
+		.run = block_check,
+		.arg = &c,
+	};
 	struct buf *buf;
 	int err;
 
@@ -196,6 +199,8 @@ int ext_xattr_block(const struct ext_mount *m, const struct ext_inode *inode,
 		return err;
 	rcu_begin();
 	buf = cache_peek_rcu(m->fs.cache, inode->xattr_block);
+	if (buf && !ext_buf_is(buf, check.as))
+		buf = NULL;
 	if (buf)
 		err = block_take(m, inode, buf->data, fn, arg, damage);
 	rcu_end();

@@ -7,6 +7,7 @@
  * turnstile, lock-free walks end with their read section.
  */
 #include <errno.h>
+#include <sched.h>
 #include <stdlib.h>
 
 #include "vfs/vfs_int.h"
@@ -128,6 +129,18 @@ out_put:
 
 /* ---- unmounting ---------------------------------------------------------------- */
 
+/*
+ * Every dentry holds its parent until it is gone, so the root is held by
+ * nobody but the mount only when no other is left: neither one that is listed
+ * nor one that somebody who makes room has claimed and not killed yet.
+ */
+static void mount_wait_for_evictors(const struct vfs_mount *m)
+{
+	/* Pairs with the release in dentry_put(). */
+	while (atomic_load_explicit(&m->root->refs, memory_order_acquire) != 1)
+		(void)sched_yield();
+}
+
 /* Nobody finds it any more; false: somebody is inside. */
 static bool mount_detach_locked(struct vfs_mount *m)
 {
@@ -149,6 +162,7 @@ static int mount_end(struct vfs_mount *m)
 	/* Lock-free walks that are inside end with their read sections. */
 	rcu_wait();
 	dentry_evict_fs(vfs, fs);
+	mount_wait_for_evictors(m);
 	if (m->under != NULL)
 		vfs_spot_put(&m->under_spot);
 	mount_free(m);

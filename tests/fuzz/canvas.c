@@ -37,27 +37,42 @@ bool canvas_init(
 	return true;
 }
 
+/* A part of a range of bytes that lies in one unit. */
+struct part {
+	uint32_t unit;
+	size_t inside;
+	size_t bytes;
+};
+
+/* The first of @bytes from @at; false: there is nothing any more. */
+static bool part_first(
+	const struct canvas *c, uint64_t at, size_t bytes, struct part *out)
+{
+	if (bytes == 0 || at / SPARSE_UNIT >= c->units)
+		return false;
+	out->unit = (uint32_t)(at / SPARSE_UNIT);
+	out->inside = at % SPARSE_UNIT;
+	out->bytes = SPARSE_UNIT - out->inside;
+	if (out->bytes > bytes)
+		out->bytes = bytes;
+	return true;
+}
+
+static uint8_t *part_at(const struct canvas *c, const struct part *p)
+{
+	return piece_at(c, c->piece[p->unit] - 1U) + 4 + p->inside;
+}
+
 void canvas_load(const struct canvas *c, uint64_t at, size_t bytes, void *to)
 {
 	uint8_t *out = to;
+	struct part p;
 
 	memset(out, 0, bytes);
-	while (bytes > 0) {
-		uint64_t unit = at / SPARSE_UNIT;
-		size_t inside = at % SPARSE_UNIT;
-		size_t part = SPARSE_UNIT - inside;
-
-		if (unit >= c->units)
-			return;
-		if (part > bytes)
-			part = bytes;
-		if (c->piece[unit])
-			memcpy(out,
-				piece_at(c, c->piece[unit] - 1U) + 4 + inside,
-				part);
-		at += part;
-		out += part;
-		bytes -= part;
+	for (; part_first(c, at, bytes, &p); at += p.bytes, bytes -= p.bytes) {
+		if (c->piece[p.unit])
+			memcpy(out, part_at(c, &p), p.bytes);
+		out += p.bytes;
 	}
 }
 
@@ -88,22 +103,15 @@ static bool is_zero(const uint8_t *p, size_t bytes)
 void canvas_store(struct canvas *c, uint64_t at, size_t bytes, const void *from)
 {
 	const uint8_t *in = from;
+	struct part p;
 
-	while (bytes > 0) {
-		uint64_t unit = at / SPARSE_UNIT;
-		size_t inside = at % SPARSE_UNIT;
-		size_t part = SPARSE_UNIT - inside;
+	for (; part_first(c, at, bytes, &p); at += p.bytes, bytes -= p.bytes) {
+		bool there = c->piece[p.unit] != 0;
 
-		if (unit >= c->units)
-			return;
-		if (part > bytes)
-			part = bytes;
-		if (c->piece[unit] ||
-			(!is_zero(in, part) && piece_add(c, (uint32_t)unit)))
-			memcpy(piece_at(c, c->piece[unit] - 1U) + 4 + inside,
-				in, part);
-		at += part;
-		in += part;
-		bytes -= part;
+		if (!there && !is_zero(in, p.bytes))
+			there = piece_add(c, p.unit);
+		if (there)
+			memcpy(part_at(c, &p), in, p.bytes);
+		in += p.bytes;
 	}
 }

@@ -52,6 +52,14 @@ static void dir_add(struct dir *dir, uint32_t ino, const char *name)
 	dir->end += (uint32_t)(sizeof(e) + strlen(name) + 3) & ~3U;
 }
 
+/* The first block of FILE_INO, below the root. */
+static void dir_below(struct dir *dir, bool summed)
+{
+	dir_init(dir, summed);
+	dir_add(dir, FILE_INO, ".");
+	dir_add(dir, EXT_INO_ROOT, "..");
+}
+
 /* With the tail of a block of inode @ino. */
 static void dir_seal(struct dir *dir, uint32_t ino)
 {
@@ -229,9 +237,7 @@ static void test_ext_second_name_of_a_directory_is_damage(void **state)
 	(void)state;
 	disk_init(&d, false);
 	disk_inode(&d, FILE_INO, &inode);
-	dir_init(&below, false);
-	dir_add(&below, FILE_INO, ".");
-	dir_add(&below, EXT_INO_ROOT, "..");
+	dir_below(&below, false);
 	image_write_block(&d.image, MAP_AT, below.data);
 	dir_add(&d.dir, FILE_INO, "first");
 	dir_add(&d.dir, FILE_INO, "second");
@@ -261,9 +267,7 @@ static void test_ext_checksum_of_a_shared_block_is_checked_for_each(
 	disk_init(&d, true);
 	disk_inode(&d, FILE_INO, &inode);
 	disk_inode(&d, OTHER_INO, &inode);
-	dir_init(&below, true);
-	dir_add(&below, FILE_INO, ".");
-	dir_add(&below, EXT_INO_ROOT, "..");
+	dir_below(&below, true);
 	dir_seal(&below, FILE_INO);
 	image_write_block(&d.image, MAP_AT, below.data);
 	dir_add(&d.dir, FILE_INO, "owner");
@@ -301,9 +305,7 @@ static void test_ext_checksum_of_an_index_is_checked_behind_a_walk(void **state)
 	d.image.super.feature_compat = le32_of(0x20); /* dir_index */
 	inode.flags = le32_of(EXT_INODE_INDEX);
 	disk_inode(&d, FILE_INO, &inode);
-	dir_init(&below, false);
-	dir_add(&below, FILE_INO, ".");
-	dir_add(&below, EXT_INO_ROOT, "..");
+	dir_below(&below, false);
 	memcpy(below.data + EXT_INDEX_INFO, &info, sizeof(info));
 	memcpy(below.data + EXT_INDEX_ROOT_FIRST, &head, sizeof(head));
 	memcpy(below.data + EXT_INDEX_ROOT_FIRST + sizeof(head), &leaf,

@@ -20,12 +20,12 @@ static int attribute_order(const void *a, const void *b)
 	return strcmp(x->name, y->name);
 }
 
-static int value_read(struct extant *fs, const char *path, unsigned flags,
-	struct attribute *out)
+static int value_read(struct extant *fs, const struct extant_at *at,
+	const char *path, unsigned flags, struct attribute *out)
 {
 	size_t bytes = 0;
 	int err = extant_getxattr(
-		fs, NULL, path, flags, out->name, NULL, 0, &bytes);
+		fs, at, path, flags, out->name, NULL, 0, &bytes);
 
 	if (err != 0)
 		return err;
@@ -33,7 +33,7 @@ static int value_read(struct extant *fs, const char *path, unsigned flags,
 	if (out->value == NULL)
 		return -ENOMEM;
 	return bytes == 0 ? 0
-			  : extant_getxattr(fs, NULL, path, flags, out->name,
+			  : extant_getxattr(fs, at, path, flags, out->name,
 				    out->value, bytes, &out->bytes);
 }
 
@@ -46,32 +46,31 @@ static size_t names_count(const char *names, size_t bytes)
 	return count;
 }
 
-int attributes_read(struct extant *fs, const char *path, unsigned flags,
-	struct attributes *out)
+int attributes_read(struct extant *fs, const struct extant_at *at,
+	const char *path, unsigned flags, struct attributes *out)
 {
 	size_t bytes = 0;
-	size_t at = 0;
+	size_t next = 0;
 	int first = 0;
-	int err = extant_listxattr(fs, NULL, path, flags, NULL, 0, &bytes);
+	int err = extant_listxattr(fs, at, path, flags, NULL, 0, &bytes);
 
 	if (err != 0 || bytes == 0)
 		return err;
 	out->names = malloc(bytes);
 	if (out->names == NULL)
 		return -ENOMEM;
-	err = extant_listxattr(
-		fs, NULL, path, flags, out->names, bytes, &bytes);
+	err = extant_listxattr(fs, at, path, flags, out->names, bytes, &bytes);
 	if (err != 0)
 		return err;
 	out->list = calloc(
 		names_count(out->names, bytes) + 1, sizeof(out->list[0]));
 	if (out->list == NULL)
 		return -ENOMEM;
-	for (; at < bytes; at += strlen(out->names + at) + 1) {
+	for (; next < bytes; next += strlen(out->names + next) + 1) {
 		struct attribute *a = &out->list[out->count];
 
-		a->name = out->names + at;
-		err = value_read(fs, path, flags, a);
+		a->name = out->names + next;
+		err = value_read(fs, at, path, flags, a);
 		if (err == 0)
 			out->count++;
 		else if (first == 0)

@@ -21,11 +21,12 @@ struct attributes {
 };
 
 /*
- * All attributes of @path, sorted by name; @flags of extant_stat().  After an
- * error *@out holds those that could be read.  Pair with attributes_free().
+ * All attributes of @path, sorted by name; @at and @flags of extant_stat().
+ * After an error *@out, which is all zero before, holds those that could be
+ * read.  Pair with attributes_free().
  */
-MUST_USE int attributes_read(struct extant *fs, const char *path,
-	unsigned flags, struct attributes *out);
+MUST_USE int attributes_read(struct extant *fs, const struct extant_at *at,
+	const char *path, unsigned flags, struct attributes *out);
 void attributes_free(struct attributes *attributes);
 
 /* A line for each: a value that is text in quotes, others in hexadecimal, an

@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -206,14 +205,9 @@ static void run_close(struct get *get)
 	(void)pthread_mutex_destroy(&get->seen_lock);
 }
 
-static unsigned cpu_count(void)
+static unsigned cpus_used(void)
 {
-	cpu_set_t set;
-	int count = sched_getaffinity(0, sizeof(set), &set) == 0
-			    ? CPU_COUNT(&set)
-			    : 1;
-
-	return count < THREADS_MAX ? (unsigned)count : THREADS_MAX;
+	return pool_cpus() < THREADS_MAX ? pool_cpus() : THREADS_MAX;
 }
 
 static int run_open(struct get *get, unsigned threads)
@@ -221,7 +215,7 @@ static int run_open(struct get *get, unsigned threads)
 	bool whole = true;
 
 	(void)pthread_mutex_init(&get->seen_lock, NULL);
-	get->thread_count = threads != 0 ? threads : cpu_count();
+	get->thread_count = threads != 0 ? threads : cpus_used();
 	get->workers = calloc(get->thread_count, sizeof(*get->workers));
 	whole = get->workers != NULL;
 	for (unsigned i = 0; whole && i < get->thread_count; i++)

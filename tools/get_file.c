@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "tools/get.h"
+#include "tools/image.h"
 #include "tools/progress.h"
 
 struct helper {
@@ -99,11 +100,8 @@ static int write_all(int fd, const void *data, size_t bytes, uint64_t offset)
 static int piece_copy(struct get_worker *w, const struct making *m,
 	uint64_t from, size_t bytes)
 {
-	size_t done = 0;
-	int err = extant_pread(m->s.file, from, w->piece, bytes, &done);
+	int err = image_pread_all(m->s.file, from, w->piece, bytes);
 
-	if (err == 0 && done < bytes)
-		err = -EIO; /* shorter than it said */
 	if (err != 0) {
 		get_fail_image(&m->s.at, err);
 		return -ECANCELED;

@@ -264,6 +264,23 @@ int image_open(const char *spec, const struct extant_opts *opts,
 	return image_open_all(&spec, 1, opts, below, out);
 }
 
+int image_pread_all(
+	struct extant_file *file, uint64_t offset, void *to, size_t bytes)
+{
+	for (size_t done = 0; done < bytes;) {
+		size_t some;
+		int err = extant_pread(file, offset + done, (char *)to + done,
+			bytes - done, &some);
+
+		if (err != 0)
+			return err;
+		if (some == 0)
+			return -EIO;
+		done += some;
+	}
+	return 0;
+}
+
 void image_complain(const char *image, const char *path, int err)
 {
 	const char *why = strerrordesc_np(-err);

@@ -66,6 +66,11 @@ MUST_USE int image_open_all(const char *const *specs, unsigned count,
 MUST_USE int image_open(const char *spec, const struct extant_opts *opts,
 	const char *below, struct extant **out);
 
+/* All of @bytes from @offset on, which is before the end.  -EIO: they are not
+ * there. */
+MUST_USE int image_pread_all(
+	struct extant_file *file, uint64_t offset, void *to, size_t bytes);
+
 /* Complain about @path inside @image: -errno @err. */
 void image_complain(const char *image, const char *path, int err);
 

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdbool.h>
 #include <stdlib.h>
 
@@ -24,6 +25,15 @@ struct pool {
 	unsigned thread_count; /* [const] */
 	struct pool_thread threads[];
 };
+
+unsigned pool_cpus(void)
+{
+	cpu_set_t set;
+
+	return sched_getaffinity(0, sizeof(set), &set) == 0
+		       ? (unsigned)CPU_COUNT(&set)
+		       : 1;
+}
 
 int pool_open(unsigned threads, struct pool **out)
 {

@@ -30,6 +30,9 @@ void pool_close(struct pool *pool);
 /* From any thread, inside of jobs too. */
 void pool_push(struct pool *pool, struct pool_job *job);
 
+/* CPUs that this process may run on. */
+unsigned pool_cpus(void);
+
 /* Work until there are no jobs and none runs. */
 void pool_drain(struct pool *pool);
 

@@ -210,7 +210,7 @@ static int look_at(struct stat_command *cmd, const char *path)
 	if (err != 0)
 		return err;
 	/* What there is of an inode that is damaged elsewhere is still told. */
-	later = attributes_read(cmd->fs, path, flags, &attributes);
+	later = attributes_read(cmd->fs, NULL, path, flags, &attributes);
 	err = cmd->as_json ? put_json(cmd, &file, &attributes)
 			   : put_text(cmd, &file, &attributes);
 	attributes_free(&attributes);

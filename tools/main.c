@@ -8,8 +8,8 @@
 #include "tools/tool.h"
 
 static const struct tool_command *const commands[] = {&tool_bench, &tool_cat,
-	&tool_export, &tool_find, &tool_get, &tool_journal, &tool_ls,
-	&tool_stat};
+	&tool_diff, &tool_export, &tool_find, &tool_get, &tool_journal,
+	&tool_ls, &tool_stat};
 
 static const char usage[] =
 	"Usage: extant COMMAND [options] IMAGE...\n"
@@ -20,6 +20,7 @@ static const char usage[] =
 	"Commands:\n"
 	"  bench            measure configurations against each other\n"
 	"  cat              write out the contents of files\n"
+	"  diff             compare the trees of two images\n"
 	"  export           write a tree as a tar archive\n"
 	"  find             look for files by name, size, age, ...\n"
 	"  get              copy files and directories out\n"

@@ -27,6 +27,7 @@ struct tool_command {
 
 extern const struct tool_command tool_bench; /* bench/bench.c */
 extern const struct tool_command tool_cat;
+extern const struct tool_command tool_diff;
 extern const struct tool_command tool_export;
 extern const struct tool_command tool_find;
 extern const struct tool_command tool_get;

@@ -319,7 +319,7 @@ static int setup(void **state)
 	return system("PATH=$PATH:/sbin:/usr/sbin;"
 		      "mkdir below tree && echo x >victim && echo x >image &&"
 		      "head -c 3M /dev/zero | tr '\\0' x >tree/big &&"
-		      "mke2fs -qF -t ext4 -d tree fs.img 16M");
+		      "mke2fs -qF -t ext4 -d tree fs.img 16M >said");
 }
 
 static int teardown(void **state)

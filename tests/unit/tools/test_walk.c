@@ -227,9 +227,9 @@ static int setup(void **state)
 		" for i in $(seq 600); do : >name$i; done) &&"
 		"(cd top/deep &&"
 		" for i in $(seq 266); do mkdir d && : >z && cd d; done) &&"
-		"mke2fs -qF -t ext4 -d top fs.img 16M && rm -r top &&"
+		"mke2fs -qF -t ext4 -d top fs.img 16M >said && rm -r top &&"
 		"mkdir -p top/a/b top/c && : >top/zz &&"
-		"mke2fs -qF -t ext4 -d top loop.img 4M &&"
+		"mke2fs -qF -t ext4 -d top loop.img 4M >said &&"
 		"printf 'ln /a /a/b/loop\\nln /c /c2\\nln / /a/up\\n'"
 		" | debugfs -w loop.img >/dev/null");
 }

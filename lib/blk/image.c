@@ -15,73 +15,24 @@
 
 #include "blk/blk_int.h"
 #include "blk/file.h"
+#include "blk/known.h"
 #include "blk/part.h"
 #include "blk/part_int.h"
 
-enum { HEAD_BYTES = 4096 };
-
 /* ---- containers -------------------------------------------------------- */
-
-struct container {
-	size_t at;
-	size_t bytes;
-	const char *magic;
-	const char *what;
-	const char *hint;
-};
-
-static const char hint_convert[] = "convert it with: qemu-img convert -O raw";
-static const char hint_lvm[] =
-	"activate its volumes with vgchange -ay and use /dev/GROUP/VOLUME";
-static const char hint_luks[] =
-	"open it with cryptsetup open and use /dev/mapper/NAME";
-
-/* clang-format off */
-static const struct container containers[] = {
-	{0, 4, "QFI\xfb", "a qcow2 image", hint_convert},
-	{0, 4, "KDMV", "a VMDK image", hint_convert},
-	{0, 8, "vhdxfile", "a VHDX image", hint_convert},
-	{0, 8, "conectix", "a VHD image", hint_convert},
-	{64, 4, "\x7f\x10\xda\xbe", "a VDI image", hint_convert},
-	{0, 6, "LUKS\xba\xbe", "a LUKS container", hint_luks},
-	{0, 6, "SKUL\xba\xbe", "a LUKS container", hint_luks},
-	/* The label may be in any of the first four sectors. */
-	{512 * 0 + 24, 8, "LVM2 001", "an LVM physical volume", hint_lvm},
-	{512 * 1 + 24, 8, "LVM2 001", "an LVM physical volume", hint_lvm},
-	{512 * 2 + 24, 8, "LVM2 001", "an LVM physical volume", hint_lvm},
-	{512 * 3 + 24, 8, "LVM2 001", "an LVM physical volume", hint_lvm},
-};
-
-/* clang-format on */
-
-static const struct container *container_find(const uint8_t *head, size_t bytes)
-{
-	for (size_t i = 0; i < ARRAY_COUNT(containers); i++) {
-		const struct container *c = &containers[i];
-
-		if (c->at + c->bytes <= bytes &&
-			memcmp(head + c->at, c->magic, c->bytes) == 0)
-			return c;
-	}
-	return NULL;
-}
 
 static int container_refuse(struct blk_dev *dev, const struct file_who *why)
 {
-	uint8_t head[HEAD_BYTES];
-	uint64_t size = blk_geom(dev).bytes;
-	size_t bytes = size < HEAD_BYTES ? (size_t)size : HEAD_BYTES;
-	const struct container *c;
-	int err = blk_read(dev, 0, bytes, head);
+	const struct known *k;
+	int err = known_container(dev, &k);
 
 	if (err != 0) {
 		file_tell(why, "%s", strerrordesc_np(-err));
 		return err;
 	}
-	c = container_find(head, bytes);
-	if (c == NULL)
+	if (k == NULL)
 		return 0;
-	file_tell(why, "is %s; %s", c->what, c->hint);
+	file_tell(why, "is %s; %s", k->what, k->hint);
 	return -EMEDIUMTYPE;
 }
 

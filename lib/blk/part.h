@@ -30,6 +30,12 @@ struct part_table {
 	struct part parts[PART_MAX]; /* ascending by number */
 };
 
+/* An extended partition: a container of logical ones. */
+static inline bool part_is_extended(uint8_t mbr_type)
+{
+	return mbr_type == 0x05 || mbr_type == 0x0f || mbr_type == 0x85;
+}
+
 /* -EUCLEAN: there is a table and it is damaged; the log says where. */
 MUST_USE int part_read(struct blk_dev *dev, struct part_table *out);
 

@@ -40,10 +40,4 @@ MUST_USE int part_read_at(
 /* The partitions of a GPT; an MBR has said that there is one. */
 MUST_USE int part_gpt_read(struct part_scan *scan);
 
-/* An extended partition: a container of logical ones. */
-static inline bool part_is_extended(uint8_t mbr_type)
-{
-	return mbr_type == 0x05 || mbr_type == 0x0f || mbr_type == 0x85;
-}
-
 #endif /* BLK_PART_INT_H */

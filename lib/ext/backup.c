@@ -107,3 +107,25 @@ int ext_backup_find(
 			"superblock: no intact copy found");
 	return err;
 }
+
+int ext_super_find(struct blk_dev *dev, uint64_t block, uint32_t block_bytes,
+	struct ext_super *out, struct ext_damage *damage)
+{
+	struct ext_damage first = {.block = LOG_NO_BLOCK};
+	int err;
+
+	if (block)
+		return ext_backup_read(dev, block, block_bytes, out, damage);
+	err = ext_super_primary(dev, out, &first);
+	if (err == -EUCLEAN || err == -EBADMSG || err == -EIO) {
+		if (!ext_backup_find(dev, out, NULL)) {
+			log_block(LOG_WARN, "ext", out->at,
+				"%s; using the copy in block %llu", first.why,
+				(unsigned long long)out->at);
+			return 0;
+		}
+	}
+	if (err && damage)
+		*damage = first;
+	return err;
+}

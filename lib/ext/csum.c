@@ -164,6 +164,22 @@ uint32_t ext_csum_dir(const struct ext_super *sb, uint32_t ino,
 	return crc32c(owner_seed(sb, ino, generation), data, bytes);
 }
 
+uint32_t ext_csum_bitmap(
+	const struct ext_super *sb, const void *bitmap, uint32_t bytes)
+{
+	return crc32c(sb->csum_seed, bitmap, bytes);
+}
+
+uint32_t ext_csum_orphans(const struct ext_super *sb, uint32_t ino,
+	uint32_t generation, blk_no at, const void *data, uint32_t bytes)
+{
+	struct le64 block = le64_of(at);
+	uint32_t crc =
+		crc32c(owner_seed(sb, ino, generation), &block, sizeof(block));
+
+	return crc32c(crc, data, bytes);
+}
+
 uint32_t ext_csum_index(const struct ext_super *sb, uint32_t ino,
 	uint32_t generation, const void *data, uint32_t bytes,
 	const struct ext_disk_index_tail *tail)

@@ -109,6 +109,10 @@ struct ext_super {
 MUST_USE int ext_super_decode(const struct ext_disk_super *raw,
 	struct ext_super *out, struct ext_damage *damage);
 
+/* The primary superblock as it lies on @dev, whatever it holds. */
+MUST_USE int ext_super_read(struct blk_dev *dev, struct ext_disk_super *out,
+	struct ext_damage *damage);
+
 /* ---- a file system ------------------------------------------------------- */
 
 struct ext {

@@ -49,19 +49,27 @@ uint32_t ext_csum_index(const struct ext_super *sb, uint32_t ino,
 	uint32_t generation, const void *data, uint32_t bytes,
 	const struct ext_disk_index_tail *tail);
 
+/* Of @bytes of a bitmap. */
+uint32_t ext_csum_bitmap(
+	const struct ext_super *sb, const void *bitmap, uint32_t bytes);
+
+/* Of the first @bytes of a block of the orphan file, in block @at. */
+uint32_t ext_csum_orphans(const struct ext_super *sb, uint32_t ino,
+	uint32_t generation, blk_no at, const void *data, uint32_t bytes);
+
 /* ---- superblock (super.c) ------------------------------------------------ */
 
-/* The superblock as it lies on the device. */
-MUST_USE int ext_super_read(struct blk_dev *dev, struct ext_disk_super *out,
-	struct ext_damage *damage);
-
-/* The same of what lies at byte @offset. */
+/* As ext_super_read(), of what lies at byte @offset. */
 MUST_USE int ext_super_read_at(struct blk_dev *dev, uint64_t offset,
 	struct ext_disk_super *out, struct ext_damage *damage);
 
 /* -EOPNOTSUPP, -EUCLEAN: as for ext_open(). */
 MUST_USE int ext_super_admit(const struct ext_super *sb,
 	const struct blk_dev *dev, struct ext_damage *damage);
+
+/* The primary superblock, decoded and admitted. */
+MUST_USE int ext_super_primary(
+	struct blk_dev *dev, struct ext_super *out, struct ext_damage *damage);
 
 /* Give @raw its checksum, if it has one, and write it; volatile. */
 MUST_USE int ext_super_write(struct blk_dev *dev, struct ext_disk_super *raw);
@@ -82,14 +90,25 @@ struct ext_group {
 	blk_no block_bitmap;
 	blk_no inode_bitmap;
 	blk_no inode_table;
-	uint32_t free_blocks; /* clusters, with BIGALLOC; not checked */
-	uint32_t free_inodes; /* not checked */
-	uint16_t flags;
+	/* Not checked. */
+	uint32_t free_blocks; /* clusters, with BIGALLOC */
+	uint32_t free_inodes;
+	uint32_t used_dirs;
+	uint32_t unused_inodes; /* at the end of the table, never used; here
+	                           and below 0 without descriptor checksums */
+	uint16_t flags;         /* enum ext_group_flag */
+	/* 16 or, with 64BIT, 32 bits. */
+	uint32_t block_bitmap_csum;
+	uint32_t inode_bitmap_csum;
 };
 
 /* Whether group @index holds a copy of the superblock and, but for META_BG,
  * of the descriptors. */
 bool ext_group_has_super(const struct ext_super *sb, uint32_t index);
+
+/* Blocks that this copy and its descriptors take at the start of the group; 0:
+ * it has none.  Those reserved for more descriptors follow. */
+blk_no ext_group_super_blocks(const struct ext_super *sb, uint32_t index);
 
 /* The first block of group @index that may hold a superblock. */
 blk_no ext_group_first(const struct ext_super *sb, uint32_t index);
@@ -127,6 +146,7 @@ struct ext_inode {
 	uint32_t project;
 	blk_no xattr_block; /* 0: none */
 	uint16_t extra;     /* bytes in use behind the first 128 */
+	uint32_t dtime;     /* when deleted; the next one while an orphan */
 	struct ext_time atime;
 	struct ext_time mtime;
 	struct ext_time ctime;

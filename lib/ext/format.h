@@ -18,7 +18,9 @@ enum {
 	EXT_SUPER_BYTES = 1024,
 	EXT_SUPER_MAGIC = 0xef53,
 
+	EXT_INO_BAD_BLOCKS = 1,
 	EXT_INO_ROOT = 2,
+	EXT_INO_RESIZE = 7,  /* its blocks are kept for descriptors */
 	EXT_INO_JOURNAL = 8, /* the usual one; s_journal_inum decides */
 	EXT_OLD_FIRST_INO = 11,
 	EXT_OLD_INODE_BYTES = 128,
@@ -38,6 +40,7 @@ enum ext_compat {
 	EXT_COMPAT_RESIZE_INODE = 0x10,
 	EXT_COMPAT_SPARSE_SUPER2 = 0x200,
 	EXT_COMPAT_FAST_COMMIT = 0x400,
+	EXT_COMPAT_ORPHAN_FILE = 0x1000,
 };
 
 enum ext_incompat {
@@ -48,6 +51,8 @@ enum ext_incompat {
 	EXT_INCOMPAT_META_BG = 0x10,
 	EXT_INCOMPAT_EXTENTS = 0x40,
 	EXT_INCOMPAT_64BIT = 0x80,
+	EXT_INCOMPAT_MMP = 0x100,
+	EXT_INCOMPAT_FLEX_BG = 0x200,
 	EXT_INCOMPAT_DIRDATA = 0x1000,
 	EXT_INCOMPAT_CSUM_SEED = 0x2000,
 	EXT_INCOMPAT_LARGE_DIR = 0x4000,
@@ -55,6 +60,8 @@ enum ext_incompat {
 
 enum ext_ro_compat {
 	EXT_RO_COMPAT_SPARSE_SUPER = 0x1,
+	EXT_RO_COMPAT_LARGE_FILE = 0x2,
+	EXT_RO_COMPAT_BTREE_DIR = 0x4,
 	EXT_RO_COMPAT_HUGE_FILE = 0x8,
 	EXT_RO_COMPAT_GDT_CSUM = 0x10,
 	EXT_RO_COMPAT_BIGALLOC = 0x200,
@@ -62,14 +69,44 @@ enum ext_ro_compat {
 	EXT_RO_COMPAT_READONLY = 0x1000,
 	EXT_RO_COMPAT_PROJECT = 0x2000,
 	EXT_RO_COMPAT_SHARED_BLOCKS = 0x4000,
+	EXT_RO_COMPAT_ORPHAN_PRESENT = 0x10000,
 };
 
-enum ext_super_flag { EXT_SUPER_UNSIGNED_HASH = 0x2 };
+enum ext_super_flag {
+	EXT_SUPER_SIGNED_HASH = 0x1,
+	EXT_SUPER_UNSIGNED_HASH = 0x2,
+	EXT_SUPER_TEST = 0x4,
+};
 
 enum ext_state {
 	EXT_STATE_CLEAN = 0x1,
 	EXT_STATE_ERROR = 0x2,
 	EXT_STATE_ORPHANS = 0x4,
+};
+
+/* What the kernel noted of errors. */
+struct ext_disk_errors {
+	struct le32 count;
+	struct le32 first_time;
+	struct le32 first_ino;
+	struct le64 first_block;
+	char first_func[32];
+	struct le32 first_line;
+	struct le32 last_time;
+	struct le32 last_ino;
+	struct le32 last_line;
+	struct le64 last_block;
+	char last_func[32];
+};
+
+/* The fifth bytes of times. */
+struct ext_disk_time_hi {
+	uint8_t write;
+	uint8_t mount;
+	uint8_t mkfs;
+	uint8_t lastcheck;
+	uint8_t first_error;
+	uint8_t last_error;
 };
 
 struct ext_disk_super {
@@ -89,8 +126,8 @@ struct ext_disk_super {
 	struct le16 mnt_count;
 	struct le16 max_mnt_count;
 	struct le16 magic;
-	struct le16 state;  /* enum ext_state */
-	struct le16 errors; /* what to do about one */
+	struct le16 state;    /* enum ext_state */
+	struct le16 on_error; /* 1: go on, 2: read-only, 3: panic */
 	struct le16 minor_rev_level;
 	struct le32 lastcheck; /* 0x040 */
 	struct le32 checkinterval;
@@ -137,9 +174,9 @@ struct ext_disk_super {
 	uint8_t checksum_type; /* 1: crc32c */
 	struct le16 reserved_pad;
 	struct le64 kbytes_written;
-	uint8_t snapshots[20];     /* 0x180 */
-	uint8_t error_record[108]; /* 0x194 */
-	char mount_opts[64];       /* 0x200 */
+	uint8_t snapshots[20];         /* 0x180 */
+	struct ext_disk_errors errors; /* 0x194 */
+	char mount_opts[64];           /* 0x200 */
 	struct le32 usr_quota_inum;
 	struct le32 grp_quota_inum;
 	struct le32 overhead_clusters;
@@ -149,7 +186,7 @@ struct ext_disk_super {
 	struct le32 lpf_ino; /* 0x268 */
 	struct le32 prj_quota_inum;
 	struct le32 checksum_seed; /* 0x270, CSUM_SEED */
-	uint8_t time_hi[6];
+	struct ext_disk_time_hi time_hi;
 	uint8_t pad[2];
 	struct le16 encoding; /* 0x27c */
 	struct le16 encoding_flags;
@@ -205,7 +242,13 @@ _Static_assert(offsetof(struct ext_disk_group, checksum) == 0x1e, "group");
 
 enum ext_mode {
 	EXT_MODE_TYPE = 0xf000,
+	EXT_MODE_FIFO = 0x1000,
+	EXT_MODE_CHAR = 0x2000,
+	EXT_MODE_DIR = 0x4000,
+	EXT_MODE_BLOCK = 0x6000,
 	EXT_MODE_REG = 0x8000,
+	EXT_MODE_LINK = 0xa000,
+	EXT_MODE_SOCK = 0xc000,
 };
 
 enum ext_inode_flag {
@@ -261,6 +304,17 @@ struct ext_disk_inode {
 _Static_assert(offsetof(struct ext_disk_inode, block) == 0x28, "inode");
 _Static_assert(offsetof(struct ext_disk_inode, checksum_lo) == 0x7c, "inode");
 _Static_assert(offsetof(struct ext_disk_inode, checksum_hi) == 0x82, "inode");
+
+/* The end of a block of the orphan file, behind numbers of inodes. */
+enum {
+	EXT_ORPHAN_MAGIC = 0x0b10ca04,
+	EXT_ORPHAN_BLOCKS_MAX = 1 << 20, /* far more than the kernel allows */
+};
+
+struct ext_disk_orphan_tail {
+	struct le32 magic;
+	struct le32 checksum;
+};
 
 enum {
 	EXT_EXTENT_MAGIC = 0xf30a,

@@ -31,6 +31,18 @@ bool ext_group_has_super(const struct ext_super *sb, uint32_t index)
 	return power_of(index, 3) || power_of(index, 5) || power_of(index, 7);
 }
 
+blk_no ext_group_super_blocks(const struct ext_super *sb, uint32_t index)
+{
+	uint32_t per_block = sb->block_bytes / sb->desc_bytes;
+
+	if (!ext_group_has_super(sb, index))
+		return 0;
+	/* Groups that META_BG describes have no classic descriptors. */
+	return 1 + (index / per_block < sb->first_meta_bg
+				   ? (blk_no)sb->first_meta_bg
+				   : 0);
+}
+
 blk_no ext_group_first(const struct ext_super *sb, uint32_t index)
 {
 	/* Group 0 of 1 KiB blocks in larger clusters begins with the boot
@@ -86,12 +98,40 @@ static blk_no wide(const struct ext_super *sb, struct le32 lo, struct le32 hi)
 	return block;
 }
 
+static uint32_t wide16(
+	const struct ext_super *sb, struct le16 lo, struct le16 hi)
+{
+	uint32_t value = le16_get(lo);
+
+	if (sb->desc_bytes >= EXT_WIDE_DESC_BYTES)
+		value |= (uint32_t)le16_get(hi) << 16;
+	return value;
+}
+
+static void decode_counts(const struct ext_super *sb,
+	const struct ext_disk_group *d, struct ext_group *g)
+{
+	g->free_blocks =
+		wide16(sb, d->free_blocks_count_lo, d->free_blocks_count_hi);
+	g->free_inodes =
+		wide16(sb, d->free_inodes_count_lo, d->free_inodes_count_hi);
+	g->used_dirs = wide16(sb, d->used_dirs_count_lo, d->used_dirs_count_hi);
+	if (!sb->csum && !(sb->features.ro_compat & EXT_RO_COMPAT_GDT_CSUM))
+		return;
+	g->flags = le16_get(d->flags);
+	g->unused_inodes = wide16(sb, d->itable_unused_lo, d->itable_unused_hi);
+	g->block_bitmap_csum =
+		wide16(sb, d->block_bitmap_csum_lo, d->block_bitmap_csum_hi);
+	g->inode_bitmap_csum =
+		wide16(sb, d->inode_bitmap_csum_lo, d->inode_bitmap_csum_hi);
+}
+
 int ext_group_decode(const struct ext_super *sb, uint32_t index,
 	const void *raw, blk_no block, struct ext_group *out,
 	struct ext_damage *damage)
 {
 	struct ext_disk_group d = {0};
-	struct ext_group g;
+	struct ext_group g = {0};
 	blk_no low = ext_super_block(sb);
 
 	/* Narrow descriptors are shorter than the struct. */
@@ -112,15 +152,7 @@ int ext_group_decode(const struct ext_super *sb, uint32_t index,
 		return EXT_DAMAGED(damage, -EUCLEAN, block, 0,
 			"descriptor of group %u: inode table out of range",
 			index);
-	g.free_blocks = le16_get(d.free_blocks_count_lo);
-	g.free_inodes = le16_get(d.free_inodes_count_lo);
-	if (sb->desc_bytes >= EXT_WIDE_DESC_BYTES) {
-		g.free_blocks |= (uint32_t)le16_get(d.free_blocks_count_hi)
-				 << 16;
-		g.free_inodes |= (uint32_t)le16_get(d.free_inodes_count_hi)
-				 << 16;
-	}
-	g.flags = le16_get(d.flags);
+	decode_counts(sb, &d, &g);
 	*out = g;
 	return 0;
 }

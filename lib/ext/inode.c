@@ -91,6 +91,7 @@ void ext_inode_decode(const struct ext_super *sb, const void *data,
 						      << 16,
 		.xattr_block = le32_get(raw.file_acl_lo),
 		.extra = le16_get(raw.extra_isize),
+		.dtime = le32_get(raw.dtime),
 	};
 	if (sb->features.incompat & EXT_INCOMPAT_64BIT)
 		out->xattr_block |= (blk_no)le16_get(raw.file_acl_hi) << 32;

@@ -64,12 +64,14 @@ static int add(struct range_list *l, blk_no first, blk_no count)
 static int take_super(struct pass *p, uint32_t index)
 {
 	const struct ext_super *sb = &p->fs->super;
-	blk_no count = 1 + (blk_no)sb->first_meta_bg;
+	blk_no count = ext_group_super_blocks(sb, index);
 
-	if (!ext_group_has_super(sb, index))
+	if (count == 0)
 		return 0;
+	/* What is kept for more descriptors is fixed, but no overhead. */
 	p->out->overhead_blocks += count;
-	return add(&p->supers, ext_group_first(sb, index), count);
+	return add(&p->supers, ext_group_first(sb, index),
+		count + sb->reserved_desc_blocks);
 }
 
 static int take_group(struct pass *p, uint32_t index, const void *raw)
@@ -94,6 +96,29 @@ static int take_group(struct pass *p, uint32_t index, const void *raw)
 	return err;
 }
 
+/* Descriptor block @index, of META_BG, and its copies: in the first, second
+ * and last group that it describes. */
+static int take_meta_desc(struct pass *p, uint32_t index)
+{
+	const struct ext_super *sb = &p->fs->super;
+	uint32_t per_block = sb->block_bytes / sb->desc_bytes;
+	const uint32_t groups[] = {0, 1, per_block - 1};
+	int err = 0;
+
+	for (size_t i = 0; !err && i < ARRAY_COUNT(groups); i++) {
+		uint64_t group = (uint64_t)index * per_block + groups[i];
+
+		if (group >= sb->group_count)
+			continue;
+		p->out->overhead_blocks++;
+		err = add(&p->supers,
+			ext_group_first(sb, (uint32_t)group) +
+				ext_group_has_super(sb, (uint32_t)group),
+			1);
+	}
+	return err;
+}
+
 static int take_desc_block(struct pass *p, uint32_t index, const uint8_t *data)
 {
 	const struct ext_super *sb = &p->fs->super;
@@ -101,10 +126,8 @@ static int take_desc_block(struct pass *p, uint32_t index, const uint8_t *data)
 	uint32_t group = index * per_block;
 	int err = 0;
 
-	if (index >= sb->first_meta_bg) {
-		err = add(&p->supers, ext_desc_block(sb, index), 1);
-		p->out->overhead_blocks += 3;
-	}
+	if (index >= sb->first_meta_bg)
+		err = take_meta_desc(p, index);
 	for (uint32_t i = 0; !err && i < per_block && group < sb->group_count;
 		i++, group++) {
 		err = take_super(p, group);
@@ -160,24 +183,30 @@ static int range_order(const void *a, const void *b)
 	return (x->first > y->first) - (x->first < y->first);
 }
 
-/* Neighbours and overlaps become one. */
-static void list_merge(struct range_list *l)
+/* Neighbours and overlaps become one; returns where the first overlap is, or
+ * LOG_NO_BLOCK. */
+static blk_no list_merge(struct range_list *l)
 {
+	blk_no overlap = LOG_NO_BLOCK;
 	size_t kept = 0;
 
 	if (l->count == 0)
-		return;
+		return overlap;
 	qsort(l->ranges, l->count, sizeof(*l->ranges), range_order);
 	for (size_t i = 1; i < l->count; i++) {
 		struct ext_range *last = &l->ranges[kept];
 		blk_no end = l->ranges[i].first + l->ranges[i].count;
 
+		if (overlap == LOG_NO_BLOCK &&
+			l->ranges[i].first < last->first + last->count)
+			overlap = l->ranges[i].first;
 		if (l->ranges[i].first > last->first + last->count)
 			l->ranges[++kept] = l->ranges[i];
 		else if (end > last->first + last->count)
 			last->count = end - last->first;
 	}
 	l->count = kept + 1;
+	return overlap;
 }
 
 static int pass_collect(struct pass *p)
@@ -193,7 +222,7 @@ static int pass_collect(struct pass *p)
 				more[i]->ranges[k].count);
 	if (err)
 		return err;
-	list_merge(all);
+	p->out->overlap = list_merge(all);
 	p->out->fixed = all->ranges;
 	p->out->fixed_count = all->count;
 	*all = (struct range_list){0};
@@ -211,7 +240,7 @@ static void pass_say(const struct pass *p)
 int ext_layout_read(const struct ext *fs, struct ext_layout *out)
 {
 	const struct ext_super *sb = &fs->super;
-	struct ext_layout layout = {0};
+	struct ext_layout layout = {.overlap = LOG_NO_BLOCK};
 	struct pass p = {.fs = fs, .out = &layout};
 	uint8_t *chunk;
 	int err;
@@ -222,6 +251,7 @@ int ext_layout_read(const struct ext *fs, struct ext_layout *out)
 			sb->group_count);
 		out->free_blocks = sb->free_blocks;
 		out->free_inodes = sb->free_inodes;
+		out->overlap = LOG_NO_BLOCK;
 		return 0;
 	}
 	chunk = malloc(CHUNK_BYTES);
@@ -246,12 +276,17 @@ void ext_layout_drop(struct ext_layout *l)
 	l->fixed = NULL;
 }
 
+bool ext_layout_touches(const struct ext_layout *l, blk_no dev, uint32_t count)
+{
+	size_t i = ext_range_after(l->fixed, l->fixed_count, dev);
+
+	return i < l->fixed_count && l->fixed[i].first < dev + count;
+}
+
 int ext_layout_check(const struct ext_mount *m, const struct ext_inode *inode,
 	blk_no at, blk_no dev, uint32_t count, struct ext_damage *damage)
 {
 	const struct ext_super *sb = &m->ext.super;
-	const struct ext_layout *l = &m->layout;
-	size_t i;
 
 	if (dev <= ext_super_block(sb) || dev >= sb->block_count ||
 		count > sb->block_count - dev)
@@ -259,8 +294,7 @@ int ext_layout_check(const struct ext_mount *m, const struct ext_inode *inode,
 			"map points at %u blocks from %llu, outside the file "
 			"system",
 			count, (unsigned long long)dev);
-	i = ext_range_after(l->fixed, l->fixed_count, dev);
-	if (i < l->fixed_count && l->fixed[i].first < dev + count)
+	if (ext_layout_touches(&m->layout, dev, count))
 		return EXT_DAMAGED(damage, -EUCLEAN, at, inode->ino,
 			"map points at %u blocks from %llu, which overlap "
 			"fixed metadata",

@@ -106,7 +106,7 @@ int ext_buf_get(const struct ext_mount *m, blk_no block,
 
 /* ---- superblock ----------------------------------------------------------- */
 
-static int admit(const struct ext *fs, struct ext_damage *damage)
+int ext_mount_admit(const struct ext *fs, struct ext_damage *damage)
 {
 	uint32_t unreadable = fs->super.features.incompat & UNREADABLE;
 
@@ -119,42 +119,6 @@ static int admit(const struct ext *fs, struct ext_damage *damage)
 				"feature %s cannot be read",
 				ext_feature_name(1, bit));
 	return 0;
-}
-
-static int super_primary(
-	const struct ext *fs, struct ext_super *out, struct ext_damage *damage)
-{
-	struct ext_disk_super raw;
-	int err = ext_super_read(fs->dev, &raw, damage);
-
-	if (!err)
-		err = ext_super_decode(&raw, out, damage);
-	if (!err)
-		err = ext_super_admit(out, fs->dev, damage);
-	return err;
-}
-
-static int super_load(struct ext *fs, const struct ext_mount_opts *opts,
-	struct ext_damage *damage)
-{
-	struct ext_damage first = {.block = LOG_NO_BLOCK};
-	int err;
-
-	if (opts->superblock)
-		return ext_backup_read(fs->dev, opts->superblock,
-			opts->superblock_bytes, &fs->super, damage);
-	err = super_primary(fs, &fs->super, &first);
-	if (err == -EUCLEAN || err == -EBADMSG || err == -EIO) {
-		if (!ext_backup_find(fs->dev, &fs->super, NULL)) {
-			log_block(LOG_WARN, "ext", fs->super.at,
-				"%s; using the copy in block %llu", first.why,
-				(unsigned long long)fs->super.at);
-			return 0;
-		}
-	}
-	if (err && damage)
-		*damage = first;
-	return err;
 }
 
 /* ---- journal --------------------------------------------------------------- */
@@ -276,7 +240,7 @@ static int super_again(struct ext *fs, struct ext_damage *damage)
 {
 	struct ext_damage inner = {.block = LOG_NO_BLOCK};
 	struct ext_super after;
-	int err = super_primary(fs, &after, &inner);
+	int err = ext_super_primary(fs->dev, &after, &inner);
 
 	if (err && fs->super.at != ext_super_block(&fs->super))
 		return 0;
@@ -366,9 +330,10 @@ int ext_mount(struct blk_dev *dev, const struct ext_mount_opts *opts,
 	if (!opts)
 		opts = &defaults;
 	m->ext.dev = dev;
-	err = super_load(&m->ext, opts, damage);
+	err = ext_super_find(m->ext.dev, opts->superblock,
+		opts->superblock_bytes, &m->ext.super, damage);
 	if (!err)
-		err = admit(&m->ext, damage);
+		err = ext_mount_admit(&m->ext, damage);
 	if (!err)
 		err = bring_up_to_date(&m->ext, opts, damage);
 	if (!err)

@@ -20,6 +20,7 @@ struct ext_layout {
 	uint64_t free_blocks;
 	uint64_t free_inodes;
 	uint64_t overhead_blocks; /* of the fixed metadata and the journal */
+	blk_no overlap; /* the first block that two claim; LOG_NO_BLOCK */
 };
 
 struct ext_mount {
@@ -64,16 +65,31 @@ MUST_USE int ext_backup_find(
 MUST_USE int ext_backup_read(struct blk_dev *dev, uint64_t block,
 	uint32_t block_bytes, struct ext_super *out, struct ext_damage *damage);
 
+/*
+ * The copy in block @block; 0: the primary, or else any copy that is good,
+ * and the log is told so.
+ */
+MUST_USE int ext_super_find(struct blk_dev *dev, uint64_t block,
+	uint32_t block_bytes, struct ext_super *out, struct ext_damage *damage);
+
 /* ---- layout.c ------------------------------------------------------------- */
 
 MUST_USE int ext_layout_read(const struct ext *fs, struct ext_layout *out);
 void ext_layout_drop(struct ext_layout *l);
+
+/* Whether @count blocks from @dev touch the fixed metadata. */
+bool ext_layout_touches(const struct ext_layout *l, blk_no dev, uint32_t count);
 
 /* -EUCLEAN unless the map of @inode, in block @at, may point at @count blocks
  * from @dev: inside the file system and off its fixed metadata. */
 MUST_USE int ext_layout_check(const struct ext_mount *m,
 	const struct ext_inode *inode, blk_no at, blk_no dev, uint32_t count,
 	struct ext_damage *damage);
+
+/* ---- may it be mounted? (mount.c) ------------------------------------------ */
+
+/* -EOPNOTSUPP: a journal device, or a feature that cannot be read. */
+MUST_USE int ext_mount_admit(const struct ext *fs, struct ext_damage *damage);
 
 /* ---- buffers (mount.c) ----------------------------------------------------- */
 

@@ -340,20 +340,31 @@ int ext_super_admit(const struct ext_super *sb, const struct blk_dev *dev,
 	return 0;
 }
 
-int ext_open(struct blk_dev *dev, struct ext **out, struct ext_damage *damage)
+int ext_super_primary(
+	struct blk_dev *dev, struct ext_super *out, struct ext_damage *damage)
 {
 	struct ext_disk_super raw;
+	struct ext_super sb;
+	int err = ext_super_read(dev, &raw, damage);
+
+	if (!err)
+		err = ext_super_decode(&raw, &sb, damage);
+	if (!err)
+		err = ext_super_admit(&sb, dev, damage);
+	if (!err)
+		*out = sb;
+	return err;
+}
+
+int ext_open(struct blk_dev *dev, struct ext **out, struct ext_damage *damage)
+{
 	struct ext *fs = calloc(1, sizeof(*fs));
 	int err;
 
 	if (!fs)
 		return -ENOMEM;
 	fs->dev = dev;
-	err = ext_super_read(dev, &raw, damage);
-	if (!err)
-		err = ext_super_decode(&raw, &fs->super, damage);
-	if (!err)
-		err = ext_super_admit(&fs->super, dev, damage);
+	err = ext_super_primary(dev, &fs->super, damage);
 	if (err)
 		free(fs);
 	else

@@ -57,12 +57,12 @@ static int fixed_group(
 static int fixed_super(const struct zone *z, uint32_t index)
 {
 	const struct ext_super *sb = &z->fs->super;
-	blk_no descs = (blk_no)sb->first_meta_bg + sb->reserved_desc_blocks;
+	blk_no count = ext_group_super_blocks(sb, index);
 
-	if (!ext_group_has_super(sb, index))
+	if (count == 0)
 		return 0;
 	return fixed(z, "superblock and descriptors", index,
-		ext_group_first(sb, index), 1 + descs);
+		ext_group_first(sb, index), count + sb->reserved_desc_blocks);
 }
 
 /* Descriptor block @index and the groups that it describes. */

@@ -281,6 +281,27 @@ int image_pread_all(
 	return 0;
 }
 
+int image_open_devices(
+	const char *const *specs, unsigned count, struct blk_dev **out)
+{
+	struct sandbox sandbox = {.files = specs, .file_count = count};
+	unsigned opened = 0;
+	int status = enter_tell(sandbox_prepare(&sandbox));
+
+	for (; status == 0 && opened < count; opened++) {
+		status = tool_open(specs[opened], BLK_OPEN_EAGER, &out[opened]);
+		if (status != 0)
+			break;
+	}
+	if (status == 0)
+		status = enter_tell(sandbox_enter(&sandbox));
+	if (status == 0)
+		return 0;
+	while (opened > 0)
+		blk_close(out[--opened]);
+	return status;
+}
+
 void image_complain(const char *image, const char *path, int err)
 {
 	const char *why = strerrordesc_np(-err);

@@ -66,6 +66,10 @@ MUST_USE int image_open_all(const char *const *specs, unsigned count,
 MUST_USE int image_open(const char *spec, const struct extant_opts *opts,
 	const char *below, struct extant **out);
 
+/* Likewise as devices, for those who look below the file system. */
+MUST_USE int image_open_devices(
+	const char *const *specs, unsigned count, struct blk_dev **out);
+
 /* All of @bytes from @offset on, which is before the end.  -EIO: they are not
  * there. */
 MUST_USE int image_pread_all(

@@ -8,8 +8,8 @@
 #include "tools/tool.h"
 
 static const struct tool_command *const commands[] = {&tool_bench, &tool_cat,
-	&tool_diff, &tool_export, &tool_find, &tool_get, &tool_journal,
-	&tool_ls, &tool_stat};
+	&tool_check, &tool_df, &tool_diff, &tool_export, &tool_find, &tool_get,
+	&tool_info, &tool_journal, &tool_ls, &tool_parts, &tool_stat};
 
 static const char usage[] =
 	"Usage: extant COMMAND [options] IMAGE...\n"
@@ -20,13 +20,17 @@ static const char usage[] =
 	"Commands:\n"
 	"  bench            measure configurations against each other\n"
 	"  cat              write out the contents of files\n"
+	"  check            look for damage\n"
+	"  df               show how much room there is\n"
 	"  diff             compare the trees of two images\n"
 	"  export           write a tree as a tar archive\n"
 	"  find             look for files by name, size, age, ...\n"
 	"  get              copy files and directories out\n"
+	"  info             show what an image holds\n"
 	"  journal dump     show each block of a journal\n"
 	"  journal replay   bring a file system up to date by its journal\n"
 	"  ls               list directories\n"
+	"  parts            show the partition table\n"
 	"  stat             show all that is known of files\n"
 	"\n"
 	"IMAGE is a file or a block device; IMAGE#N is partition N on it.\n"

@@ -27,12 +27,16 @@ struct tool_command {
 
 extern const struct tool_command tool_bench; /* bench/bench.c */
 extern const struct tool_command tool_cat;
+extern const struct tool_command tool_check;
+extern const struct tool_command tool_df;
 extern const struct tool_command tool_diff;
 extern const struct tool_command tool_export;
 extern const struct tool_command tool_find;
 extern const struct tool_command tool_get;
+extern const struct tool_command tool_info;
 extern const struct tool_command tool_journal;
 extern const struct tool_command tool_ls;
+extern const struct tool_command tool_parts;
 extern const struct tool_command tool_stat;
 
 /* Complain about @file, which may be NULL; returns TOOL_FAILED. */

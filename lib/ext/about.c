@@ -3,8 +3,10 @@
 #include "ext/about.h"
 
 #include <errno.h>
+#include <stdlib.h>
 
 #include "ext/mount_int.h"
+#include "jnl/format.h"
 
 /* What the drivers of the kernel for ext2 and ext3 can do. */
 enum {
@@ -160,4 +162,29 @@ int ext_about_read(struct blk_dev *dev, uint64_t block, uint32_t block_bytes,
 	a.error = ext_super_admit(&a.super, dev, &a.damage);
 	*out = a;
 	return 0;
+}
+
+int ext_about_journal(const struct ext_journal *j, struct jnl_super *out,
+	struct ext_damage *damage)
+{
+	const struct jnl_place *place = &j->place;
+	blk_no at = place->map[0].dev + place->super;
+	uint8_t *block = malloc(place->block_bytes);
+	char why[sizeof(damage->why)] = "";
+	struct jbd_super raw;
+	int err;
+
+	if (!block)
+		return -ENOMEM;
+	err = blk_read(
+		place->dev, at * place->block_bytes, place->block_bytes, block);
+	memcpy(&raw, block, sizeof(raw));
+	free(block);
+	if (err)
+		return EXT_DAMAGED(damage, err, at, 0, "cannot be read");
+	err = jnl_super_decode(&raw, place->block_bytes,
+		jnl_place_blocks(place), out, why, sizeof(why));
+	if (err)
+		ext_damage_say(damage, at, 0, "%s", why);
+	return err;
 }

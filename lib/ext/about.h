@@ -10,6 +10,7 @@
 #define EXT_ABOUT_H
 
 #include "ext/ext.h"
+#include "jnl/codec.h"
 
 /* The first or the last error that the kernel noted. */
 struct ext_error_note {
@@ -82,6 +83,10 @@ struct ext_about {
  */
 MUST_USE int ext_about_read(struct blk_dev *dev, uint64_t block,
 	uint32_t block_bytes, struct ext_about *out, struct ext_damage *damage);
+
+/* What the superblock of log @j says; -EUCLEAN, -EBADMSG, -EOPNOTSUPP. */
+MUST_USE int ext_about_journal(const struct ext_journal *j,
+	struct jnl_super *out, struct ext_damage *damage);
 
 /* As mkfs names them: 2, 3 or 4 for ext2, ext3, ext4. */
 unsigned ext_family(const struct ext_features *f);

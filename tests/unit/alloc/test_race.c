@@ -172,7 +172,7 @@ static void race_run(struct race *r, uint64_t seed)
 	assert_int_equal(pthread_join(trimmer, NULL), 0);
 }
 
-static void test_alloc_threads_and_unloading_A1_A2_A3(void **state)
+static void test_alloc_threads_and_unloading_a1_a2_a3(void **state)
 {
 	uint64_t seed = test_seed();
 	static struct race r;
@@ -197,7 +197,7 @@ static void test_alloc_threads_and_unloading_A1_A2_A3(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_alloc_threads_and_unloading_A1_A2_A3),
+		cmocka_unit_test(test_alloc_threads_and_unloading_a1_a2_a3),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

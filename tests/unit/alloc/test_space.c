@@ -16,7 +16,7 @@ static uint32_t this_cpu(void)
 	return cpu;
 }
 
-static void test_space_last_unit_is_found_on_any_cpu_A5(void **state)
+static void test_space_last_unit_is_found_on_any_cpu_a5(void **state)
 {
 	struct alloc_space *s;
 	uint32_t got = 0;
@@ -66,7 +66,7 @@ static void *work(void *arg)
 	return NULL;
 }
 
-static void test_space_threads_never_promise_more_than_there_is_A5(void **state)
+static void test_space_threads_never_promise_more_than_there_is_a5(void **state)
 {
 	struct worker workers[THREADS];
 	pthread_t threads[THREADS];
@@ -97,9 +97,9 @@ static void test_space_threads_never_promise_more_than_there_is_A5(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_space_last_unit_is_found_on_any_cpu_A5),
+		cmocka_unit_test(test_space_last_unit_is_found_on_any_cpu_a5),
 		cmocka_unit_test(
-			test_space_threads_never_promise_more_than_there_is_A5),
+			test_space_threads_never_promise_more_than_there_is_a5),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -153,7 +153,7 @@ static void a2_body(struct disk *d)
 	assert_int_equal(run.start, 50);
 }
 
-static void test_alloc_freed_is_not_reused_before_release_A2(void **state)
+static void test_alloc_freed_is_not_reused_before_release_a2(void **state)
 {
 	struct alloc_run run;
 	struct disk d;
@@ -187,7 +187,7 @@ static void same_transaction_body(struct disk *d)
 	disk_commit(d);
 }
 
-static void test_alloc_take_and_free_in_one_transaction_A4(void **state)
+static void test_alloc_take_and_free_in_one_transaction_a4(void **state)
 {
 	(void)state;
 	run_modes(same_transaction_body);
@@ -273,7 +273,7 @@ static void full_body(struct disk *d)
 	disk_commit(d);
 }
 
-static void test_alloc_takes_every_unit_once_then_enospc_A1(void **state)
+static void test_alloc_takes_every_unit_once_then_enospc_a1(void **state)
 {
 	(void)state;
 	run_modes(full_body);
@@ -391,14 +391,14 @@ int main(void)
 		cmocka_unit_test(
 			test_alloc_trim_keeps_what_records_and_windows_need),
 		cmocka_unit_test(
-			test_alloc_freed_is_not_reused_before_release_A2),
+			test_alloc_freed_is_not_reused_before_release_a2),
 		cmocka_unit_test(
-			test_alloc_take_and_free_in_one_transaction_A4),
+			test_alloc_take_and_free_in_one_transaction_a4),
 		cmocka_unit_test(test_alloc_free_twice_is_euclean),
 		cmocka_unit_test(
 			test_alloc_free_across_groups_is_all_or_nothing),
 		cmocka_unit_test(
-			test_alloc_takes_every_unit_once_then_enospc_A1),
+			test_alloc_takes_every_unit_once_then_enospc_a1),
 		cmocka_unit_test(
 			test_alloc_windows_keep_growing_files_together),
 		cmocka_unit_test(

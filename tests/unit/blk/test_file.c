@@ -119,8 +119,7 @@ static void test_file_batch_of_reads_uses_a_ring(void **state)
 
 	(void)state;
 	if (!rings_allowed()) {
-		print_message("# io_uring is not to be had here\n");
-		skip();
+		skip_because("io_uring is not to be had here");
 	}
 	dev = image_open(BLK_OPEN_WRITE);
 	assert_int_equal(rings_ready(dev), 0);
@@ -144,8 +143,7 @@ static void test_file_ring_does_nothing_but_its_io(void **state)
 
 	(void)state;
 	if (!rings_allowed()) {
-		print_message("# io_uring is not to be had here\n");
-		skip();
+		skip_because("io_uring is not to be had here");
 	}
 	dev = image_open(0);
 	assert_int_equal(file_ring_open(&ring, file_of(dev), -1, 8), 0);
@@ -178,8 +176,7 @@ static void test_file_direct_takes_whole_pages(void **state)
 	(void)state;
 	if (file->direct_fd < 0) {
 		blk_close(dev);
-		print_message("# no direct I/O on this file system\n");
-		skip();
+		skip_because("no direct I/O on this file system");
 	}
 	assert_int_equal(file_way(file, &io), WAY_DIRECT);
 	iov.iov_base = data + 1;

@@ -136,8 +136,7 @@ static void loop_open(struct loop *l, bool partitioned)
 out_skip:
 	(void)close(file);
 	loop_close(l);
-	print_message("# needs root, mke2fs and a loop device\n");
-	skip();
+	skip_because("needs root, mke2fs and a loop device");
 }
 
 static void loop_mount(struct loop *l, const char *suffix, unsigned long flags)

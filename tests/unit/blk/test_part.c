@@ -73,8 +73,7 @@ static void table_make(const char *command, const char *script)
 	assert_non_null(to);
 	assert_true(fputs(script, to) >= 0);
 	if (pclose(to) != 0) {
-		print_message("# no sfdisk here, or no loop device\n");
-		skip();
+		skip_because("no sfdisk here, or no loop device");
 	}
 }
 

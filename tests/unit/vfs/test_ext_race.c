@@ -267,7 +267,7 @@ static void race(enum vfs_walk_mode walk)
 	struct vfs_stats stats;
 
 	if (access(MKE2FS, X_OK) != 0)
-		skip();
+		skip_because("mke2fs is not installed");
 	assert_int_equal(vfs_open(&opts, &c.vfs), 0);
 	assert_int_equal(vfs_mount(c.vfs, "/", image_mount()), 0);
 	for (size_t i = 0; i < ARRAY_COUNT(bodies); i++)

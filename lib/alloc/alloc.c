@@ -8,6 +8,8 @@
 
 static struct lock_class class_load = {
 	.name = "alloc.load", .rank = RANK_CACHE};
+static struct lock_class class_fold = {
+	.name = "alloc.fold", .rank = RANK_CACHE};
 static struct lock_class class_gate = {
 	.name = "alloc.gate", .rank = RANK_CACHE};
 
@@ -47,7 +49,7 @@ int alloc_open(const struct alloc_opts *opts, struct alloc **out)
 {
 	struct alloc *a = aligned_alloc(LINE_BYTES, sizeof(*a));
 	uint64_t map_bytes =
-		3 * sizeof(uint64_t) * (uint64_t)bits_words(opts->group_units);
+		ALLOC_MAPS * sizeof(uint64_t) * bits_words(opts->group_units);
 	int err;
 
 	if (a == NULL)
@@ -63,7 +65,9 @@ int alloc_open(const struct alloc_opts *opts, struct alloc **out)
 	a->client = opts->client;
 	a->client_arg = opts->client_arg;
 	mtx_init(&a->load_lock, &class_load);
+	mtx_init(&a->fold_lock, &class_fold);
 	mtx_init(&a->gate_lock, &class_gate);
+	a->folded_end = &a->folded;
 	err = tally_init(&a->passed_by);
 	if (err == 0)
 		err = tally_init(&a->took_reserved);
@@ -82,6 +86,7 @@ int alloc_open(const struct alloc_opts *opts, struct alloc **out)
 void alloc_close(struct alloc *a)
 {
 	mtx_fini(&a->load_lock);
+	mtx_fini(&a->fold_lock);
 	mtx_fini(&a->gate_lock);
 	alloc_free_all(a);
 }

@@ -31,7 +31,9 @@
  *   A5  Reservations of space never exceed what is free.
  *
  * Threads: any, for every call, except that alloc_close() is last, and that
- * alloc_fold() and alloc_release() are one thread's, between transactions.
+ * transactions are folded one after the other and released one after the
+ * other, in order.  A release may come late: beside the fold of the next one
+ * and operations of the one after that.
  * alloc_take() and alloc_free() never wait and read no device; alloc_plan()
  * may.
  *
@@ -163,7 +165,8 @@ typedef int (*alloc_change_fn)(void *arg, const struct alloc_change *change);
 MUST_USE int alloc_fold(
 	struct alloc *a, jnl_tid tid, alloc_change_fn fn, void *arg);
 
-/* @tid is COMMITTED, or has aborted: what it freed is free. */
+/* @tid, which was folded, is COMMITTED and no write of what it freed is under
+ * way: that is free. */
 void alloc_release(struct alloc *a, jnl_tid tid);
 
 /* Unload groups that no record and no window needs until the bitmaps take no

@@ -13,7 +13,9 @@
 
 /* ---- groups (group.c) --------------------------------------------------------- */
 
-/* The bitmaps of a loaded group, in one piece. */
+/* The bitmaps of a loaded group, ALLOC_MAPS of them in one piece. */
+enum { ALLOC_MAPS = 3 };
+
 struct alloc_map {
 	_Atomic uint64_t *used;     /* [atomic] words */
 	_Atomic uint64_t *reserved; /* [atomic] words */
@@ -37,10 +39,12 @@ struct alloc_group {
 /* One take or free. */
 struct record {
 	struct record *next;
+	jnl_tid tid;
 	struct alloc_change change;
 };
 
-/* One CPU's records of two transactions, by tid & 1; newest first. */
+/* One CPU's records of the transactions that are not folded yet, two at most,
+ * by tid & 1; newest first. */
 struct LINE_ALIGNED record_shard {
 	_Atomic(struct record *) takes[2];
 	_Atomic(struct record *) frees[2];
@@ -72,9 +76,12 @@ struct alloc {
 
 	LINE_ALIGNED _Atomic jnl_tid released; /* [atomic] the newest such */
 	_Atomic uint32_t loaded;               /* [atomic] groups */
-	uint32_t hand;        /* [load_lock] where alloc_trim() goes on */
-	struct mtx load_lock; /* publishing and unpublishing of maps */
-	struct mtx gate_lock; /* the controls' */
+	uint32_t hand;              /* [load_lock] where alloc_trim() goes on */
+	struct mtx load_lock;       /* publishing and unpublishing of maps */
+	struct mtx fold_lock;       /* the queue of what is folded */
+	struct record *folded;      /* [fold_lock] not released; oldest first */
+	struct record **folded_end; /* [fold_lock] */
+	struct mtx gate_lock;       /* the controls' */
 	struct tally passed_by;
 	struct tally took_reserved;
 };

@@ -13,25 +13,25 @@ static bool change_shows(
 	       bits_count(map->freed, c->start, c->count) == c->count; /* A2 */
 }
 
-/* Units of @group that the records of one kind name. */
-static uint64_t recorded(struct alloc *a, uint32_t group,
-	const struct alloc_map *map, bool take, bool *good)
+/* What the records say about one group. */
+struct tale {
+	uint32_t group;
+	const struct alloc_map *map;
+	uint64_t taken; /* units */
+	uint64_t freed;
+	bool good;
+};
+
+static void tale_add(struct tale *t, const struct record *r)
 {
-	uint64_t sum = 0;
+	for (; r != NULL; r = r->next) {
+		const struct alloc_change *c = &r->change;
 
-	for (uint32_t i = 0; i < 2 * a->shard_count; i++) {
-		struct record_shard *s = &a->shard[i / 2];
-		const struct record *r =
-			atomic_load(take ? &s->takes[i % 2] : &s->frees[i % 2]);
-
-		for (; r != NULL; r = r->next) {
-			if (r->change.group != group)
-				continue;
-			sum += r->change.count;
-			*good = *good && change_shows(map, &r->change);
-		}
+		if (c->group != t->group)
+			continue;
+		*(c->take ? &t->taken : &t->freed) += c->count;
+		t->good = t->good && change_shows(t->map, c);
 	}
-	return sum;
 }
 
 static bool check_group(struct alloc *a, uint32_t group)
@@ -40,15 +40,18 @@ static bool check_group(struct alloc *a, uint32_t group)
 	const struct alloc_map *map =
 		g->leaving != NULL ? g->leaving : RCU_DEREF(g->map);
 	uint32_t size = alloc_group_size(a, group);
-	bool good = true;
-	uint64_t taken = recorded(a, group, map, true, &good);
-	uint64_t freed = recorded(a, group, map, false, &good);
+	struct tale t = {.group = group, .map = map, .good = true};
 
+	for (uint32_t i = 0; i < 2 * a->shard_count; i++) {
+		tale_add(&t, atomic_load(&a->shard[i / 2].takes[i % 2]));
+		tale_add(&t, atomic_load(&a->shard[i / 2].frees[i % 2]));
+	}
+	tale_add(&t, a->folded);
 	if (map == NULL)
-		return good;
+		return t.good;
 	/* Each free is marked once, and what is free adds up (A4). */
-	return good && bits_count(map->freed, 0, size) == freed &&
-	       size - bits_count(map->used, 0, size) + taken ==
+	return t.good && bits_count(map->freed, 0, size) == t.freed &&
+	       size - bits_count(map->used, 0, size) + t.taken ==
 		       atomic_load(&g->free);
 }
 

@@ -25,7 +25,7 @@ static struct alloc_map *map_new(const struct alloc *a)
 {
 	uint32_t words = bits_words(a->group_units);
 	struct alloc_map *map =
-		calloc(1, sizeof(*map) + sizeof(uint64_t) * 3 * words);
+		calloc(1, sizeof(*map) + sizeof(uint64_t) * ALLOC_MAPS * words);
 
 	if (map == NULL)
 		return NULL;

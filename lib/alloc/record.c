@@ -2,8 +2,10 @@
 /*
  * record.c - what transactions took and freed, until they are committed.
  *
- * Operations push onto a list of their CPU without a lock; the committing
- * thread takes the lists when all operations of the transaction have ended.
+ * Operations push onto a list of their CPU without a lock.  When all of a
+ * transaction have ended, its fold takes the lists: the next but one uses them
+ * again, perhaps before this one is released.  Until then its records wait in
+ * a queue.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -42,6 +44,7 @@ void record_close(struct alloc *a)
 			records_free(a->shard[i].takes[parity]);
 			records_free(a->shard[i].frees[parity]);
 		}
+	records_free(a->folded);
 	free(a->shard);
 }
 
@@ -50,28 +53,46 @@ struct record *record_new(void)
 	return malloc(sizeof(struct record));
 }
 
+static _Atomic(struct record *) *record_list(
+	struct record_shard *shard, jnl_tid tid, bool take)
+{
+	return take ? &shard->takes[tid & 1] : &shard->frees[tid & 1];
+}
+
 void record_add(struct alloc *a, jnl_tid tid, struct record *r)
 {
-	struct record_shard *shard = &a->shard[cpu_shard(a->shard_count)];
-	_Atomic(struct record *) *list = r->change.take
-						 ? &shard->takes[tid & 1]
-						 : &shard->frees[tid & 1];
+	_Atomic(struct record *) *list = record_list(
+		&a->shard[cpu_shard(a->shard_count)], tid, r->change.take);
 
+	r->tid = tid;
 	r->next = atomic_load_explicit(list, memory_order_relaxed);
-	/* Pairs with the load in records_tell(); the list is only taken whole
-	 * when nobody pushes. */
+	/* Pairs with the exchange in records_collect(); the list is only taken
+	 * whole when nobody pushes. */
 	while (!atomic_compare_exchange_weak_explicit(
 		list, &r->next, r, memory_order_release, memory_order_relaxed))
 		;
 }
 
-/* ---- transactions ------------------------------------------------------------- */
+/* ---- folding ---------------------------------------------------------------------- */
 
-static int records_tell(
-	const _Atomic(struct record *) *list, alloc_change_fn fn, void *arg)
+/* Take all takes or all frees of @tid off the shards. */
+static struct record *records_collect(struct alloc *a, jnl_tid tid, bool take)
 {
-	const struct record *r =
-		atomic_load_explicit(list, memory_order_acquire);
+	struct record *all = NULL;
+	struct record **end = &all;
+
+	for (uint32_t i = 0; i < a->shard_count; i++) {
+		*end = atomic_exchange_explicit(
+			record_list(&a->shard[i], tid, take), NULL,
+			memory_order_acquire);
+		while (*end != NULL)
+			end = &(*end)->next;
+	}
+	return all;
+}
+
+static int records_tell(const struct record *r, alloc_change_fn fn, void *arg)
+{
 	int err = 0;
 
 	for (; err == 0 && r != NULL; r = r->next)
@@ -79,15 +100,46 @@ static int records_tell(
 	return err;
 }
 
+static void records_queue(struct alloc *a, struct record *r)
+{
+	mtx_lock(&a->fold_lock);
+	*a->folded_end = r;
+	while (*a->folded_end != NULL)
+		a->folded_end = &(*a->folded_end)->next;
+	mtx_unlock(&a->fold_lock);
+}
+
 int alloc_fold(struct alloc *a, jnl_tid tid, alloc_change_fn fn, void *arg)
 {
-	int err = 0;
+	struct record *takes = records_collect(a, tid, true);
+	struct record *frees = records_collect(a, tid, false);
+	int err = records_tell(takes, fn, arg);
 
-	for (uint32_t i = 0; err == 0 && i < a->shard_count; i++)
-		err = records_tell(&a->shard[i].takes[tid & 1], fn, arg);
-	for (uint32_t i = 0; err == 0 && i < a->shard_count; i++)
-		err = records_tell(&a->shard[i].frees[tid & 1], fn, arg);
+	if (err == 0)
+		err = records_tell(frees, fn, arg);
+	records_queue(a, takes);
+	records_queue(a, frees);
 	return err;
+}
+
+/* ---- releasing -------------------------------------------------------------------- */
+
+/* The records of @tid, which are the oldest. */
+static struct record *records_unqueue(struct alloc *a, jnl_tid tid)
+{
+	struct record *all;
+	struct record **end = &all;
+
+	mtx_lock(&a->fold_lock);
+	all = a->folded;
+	while (*end != NULL && (*end)->tid == tid)
+		end = &(*end)->next;
+	a->folded = *end;
+	*end = NULL;
+	if (a->folded == NULL)
+		a->folded_end = &a->folded;
+	mtx_unlock(&a->fold_lock);
+	return all;
 }
 
 static void release_bits(struct alloc *a, const struct alloc_change *change)
@@ -114,20 +166,12 @@ static void release_change(struct alloc *a, const struct alloc_change *change)
 	}
 }
 
-static void release_list(struct alloc *a, _Atomic(struct record *) *list)
+void alloc_release(struct alloc *a, jnl_tid tid)
 {
-	struct record *all = atomic_exchange(list, NULL);
+	struct record *all = records_unqueue(a, tid);
 
 	for (const struct record *r = all; r != NULL; r = r->next)
 		release_change(a, &r->change);
 	records_free(all);
-}
-
-void alloc_release(struct alloc *a, jnl_tid tid)
-{
-	for (uint32_t i = 0; i < a->shard_count; i++)
-		release_list(a, &a->shard[i].takes[tid & 1]);
-	for (uint32_t i = 0; i < a->shard_count; i++)
-		release_list(a, &a->shard[i].frees[tid & 1]);
 	atomic_store(&a->released, tid);
 }

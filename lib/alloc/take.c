@@ -111,9 +111,9 @@ static uint32_t claim_in_group(
 		uint32_t fought = 0;
 
 		count = claim_once(s, map, from, size, &at, &fought);
-		tally_add(&a->passed_by, fought);
 		if (fought == 0)
 			break;
+		tally_add(&a->passed_by, fought);
 	}
 	if (count != 0) {
 		alloc_stamp_rcu(a, group, s->tid);

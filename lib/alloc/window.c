@@ -52,7 +52,8 @@ uint32_t window_take_rcu(struct alloc *a, jnl_tid tid,
 	count = bits_claim(map->used, at, count, &fought);
 	(void)bits_clear(map->reserved, at, count);
 	alloc_stamp_rcu(a, group, tid);
-	tally_add(&a->passed_by, fought);
+	if (fought != 0)
+		tally_add(&a->passed_by, fought);
 	*out = (struct alloc_run){.start = w->next, .count = count};
 	w->next += count;
 	w->left -= count;

@@ -193,6 +193,38 @@ static void test_alloc_take_and_free_in_one_transaction_a4(void **state)
 	run_modes(same_transaction_body);
 }
 
+/* A4: what is folded and not released yet is nobody else's to fold. */
+static void test_alloc_late_release_keeps_transactions_apart_a4(void **state)
+{
+	struct alloc_run run;
+	struct disk d;
+
+	(void)state;
+	disk_init(&d, ALLOC_CAS);
+	plan_all(&d);
+	assert_int_equal(take(&d, 10, 20, NULL, &run), 0);
+	disk_fold(&d);
+	d.tid++;
+	assert_int_equal(alloc_free(d.a, d.tid, 10, 5), 0);
+	disk_fold(&d);
+	d.tid++;
+	/* The first and this one have the same parity. */
+	assert_int_equal(take(&d, 10, 20, NULL, &run), 0);
+	assert_int_equal(run.start, 30);
+	assert_true(alloc_check(d.a));
+	alloc_release(d.a, d.tid - 2);
+	assert_true(alloc_check(d.a));
+	assert_int_equal(take(&d, 10, 1, NULL, &run), 0);
+	assert_int_equal(run.start, 50);
+	alloc_release(d.a, d.tid - 1);
+	assert_true(alloc_check(d.a));
+	assert_int_equal(take(&d, 10, 5, NULL, &run), 0);
+	assert_int_equal(run.start, 10);
+	disk_commit(&d);
+	assert_int_equal(disk_used(&d), 20 - 5 + 20 + 1 + 5);
+	disk_fini(&d);
+}
+
 static void test_alloc_free_twice_is_euclean(void **state)
 {
 	struct alloc_run run;
@@ -394,6 +426,8 @@ int main(void)
 			test_alloc_freed_is_not_reused_before_release_a2),
 		cmocka_unit_test(
 			test_alloc_take_and_free_in_one_transaction_a4),
+		cmocka_unit_test(
+			test_alloc_late_release_keeps_transactions_apart_a4),
 		cmocka_unit_test(test_alloc_free_twice_is_euclean),
 		cmocka_unit_test(
 			test_alloc_free_across_groups_is_all_or_nothing),

@@ -107,16 +107,6 @@ int tool_open(const char *spec, unsigned flags, struct blk_dev **out)
 	return tool_fail(spec, "%s", error_text(err));
 }
 
-/* Whether @dev has a partition table with something in it. */
-static bool has_partitions(struct blk_dev *dev)
-{
-	struct part_table *table = malloc(sizeof(*table));
-	bool has = table && part_read(dev, table) == 0 && table->count > 0;
-
-	free(table);
-	return has;
-}
-
 int tool_open_fs(const char *spec, struct blk_dev *dev, struct ext **out)
 {
 	struct ext_damage damage = {.block = LOG_NO_BLOCK};
@@ -124,7 +114,7 @@ int tool_open_fs(const char *spec, struct blk_dev *dev, struct ext **out)
 
 	if (!err)
 		return 0;
-	if (err == -EUCLEAN && has_partitions(dev))
+	if (err == -EUCLEAN && part_any(dev))
 		return tool_fail(
 			spec, "a disk with partitions; name one as %s#N", spec);
 	return tool_fail_damage(spec, err, &damage);

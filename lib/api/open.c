@@ -14,7 +14,8 @@
 
 /* ---- problems -------------------------------------------------------------------- */
 
-PRINTF(2, 3)
+static void problem_say(struct extant_problem *problem, const char *fmt, ...)
+	PRINTF(2, 3);
 
 static void problem_say(struct extant_problem *problem, const char *fmt, ...)
 {
@@ -68,17 +69,6 @@ static int open_image(const char *image, const struct extant_opts *opts,
 	return err;
 }
 
-/* Whether @dev has a partition table with something in it. */
-static bool has_partitions(struct blk_dev *dev)
-{
-	struct part_table *table = malloc(sizeof(*table));
-	bool has =
-		table != NULL && part_read(dev, table) == 0 && table->count > 0;
-
-	free(table);
-	return has;
-}
-
 /* A caller's mistake that is better told as such. */
 static bool is_whole_disk(struct blk_dev *dev, const struct extant_opts *opts)
 {
@@ -87,7 +77,7 @@ static bool is_whole_disk(struct blk_dev *dev, const struct extant_opts *opts)
 	if (opts->superblock != 0)
 		return false;
 	if (ext_open(dev, &probe, NULL) != 0)
-		return has_partitions(dev);
+		return part_any(dev);
 	ext_close(probe);
 	return false;
 }

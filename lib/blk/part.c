@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/endian.h"
@@ -281,4 +282,14 @@ int part_read(struct blk_dev *dev, struct part_table *out)
 		log_say(LOG_ERROR, "blk", "damaged partition table: %s",
 			reason);
 	return err;
+}
+
+bool part_any(struct blk_dev *dev)
+{
+	struct part_table *table = malloc(sizeof(*table));
+	bool any =
+		table != NULL && part_read(dev, table) == 0 && table->count > 0;
+
+	free(table);
+	return any;
 }

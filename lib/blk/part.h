@@ -39,6 +39,9 @@ static inline bool part_is_extended(uint8_t mbr_type)
 /* -EUCLEAN: there is a table and it is damaged; the log says where. */
 MUST_USE int part_read(struct blk_dev *dev, struct part_table *out);
 
+/* Whether @dev is a disk with a good table and a partition in it. */
+bool part_any(struct blk_dev *dev);
+
 /*
  * Open IMAGE or IMAGE#N as a user writes it.  A file that really has a '#'
  * in its name wins.  "mem:SIZE" (K, M, G, T) makes an empty memory device.

@@ -6,8 +6,10 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/cc.h"
+#include "tools/acl.h"
 #include "tools/utf8.h"
 
 /* ---- reading ------------------------------------------------------------- */
@@ -96,76 +98,47 @@ void attributes_free(struct attributes *attributes)
 
 /* ---- ACLs ---------------------------------------------------------------- */
 
-/* As system calls give them: a version, then entries. */
-enum { ACL_VERSION = 2, ACL_HEAD_BYTES = 4, ACL_ENTRY_BYTES = 8 };
-
-static const struct acl_tag {
-	uint16_t tag;
-	const char *name;
-	bool has_id;
-} acl_tags[] = {
-	{0x01, "user:", false},
-	{0x02, "user:", true},
-	{0x04, "group:", false},
-	{0x08, "group:", true},
-	{0x10, "mask:", false},
-	{0x20, "other:", false},
+/* As acl(5) writes them. */
+static const char *const acl_words[] = {
+	[ACL_OWNER] = "user:",
+	[ACL_USER] = "user:",
+	[ACL_OWNING_GROUP] = "group:",
+	[ACL_GROUP] = "group:",
+	[ACL_MASK] = "mask:",
+	[ACL_OTHER] = "other:",
 };
-
-static const struct acl_tag *acl_tag(uint16_t tag)
-{
-	for (size_t i = 0; i < ARRAY_COUNT(acl_tags); i++)
-		if (acl_tags[i].tag == tag)
-			return &acl_tags[i];
-	return NULL;
-}
-
-static uint32_t little(const unsigned char *from, unsigned bytes)
-{
-	uint32_t value = 0;
-
-	while (bytes-- > 0)
-		value = value << 8 | from[bytes];
-	return value;
-}
 
 /* "user::rwx,group::r-x,..."; to be freed.  NULL: it is none, or no memory. */
 static char *acl_text(const struct attribute *a)
 {
+	struct acl_entry e;
 	size_t count;
 	char *text;
 	char *end;
 
-	if (a->bytes < ACL_HEAD_BYTES ||
-		(a->bytes - ACL_HEAD_BYTES) % ACL_ENTRY_BYTES != 0 ||
-		little(a->value, 4) != ACL_VERSION)
+	if (!acl_count(a, &count))
 		return NULL;
-	count = (a->bytes - ACL_HEAD_BYTES) / ACL_ENTRY_BYTES;
 	text = end = calloc(count + 1, sizeof("group:4294967295:rwx,"));
 	for (size_t i = 0; text != NULL && i < count; i++) {
-		const unsigned char *entry =
-			a->value + ACL_HEAD_BYTES + i * ACL_ENTRY_BYTES;
-		const struct acl_tag *tag = acl_tag((uint16_t)little(entry, 2));
-		uint32_t may = little(entry + 2, 2);
-
-		if (tag == NULL) {
+		if (!acl_entry_at(a, i, &e)) {
 			free(text);
 			return NULL;
 		}
-		end += sprintf(end, "%s%s", i > 0 ? "," : "", tag->name);
-		if (tag->has_id)
-			end += sprintf(end, "%" PRIu32, little(entry + 4, 4));
-		end += sprintf(end, ":%c%c%c", may & 4 ? 'r' : '-',
-			may & 2 ? 'w' : '-', may & 1 ? 'x' : '-');
+		end += sprintf(
+			end, "%s%s", i > 0 ? "," : "", acl_words[e.kind]);
+		if (acl_has_id(e.kind))
+			end += sprintf(end, "%" PRIu32, e.id);
+		end += sprintf(end, ":%c%c%c", e.may & R_OK ? 'r' : '-',
+			e.may & W_OK ? 'w' : '-', e.may & X_OK ? 'x' : '-');
 	}
 	return text;
 }
 
 static const char *acl_name(const struct attribute *a)
 {
-	if (strcmp(a->name, "system.posix_acl_access") == 0)
+	if (strcmp(a->name, ACL_ACCESS_NAME) == 0)
 		return "acl";
-	if (strcmp(a->name, "system.posix_acl_default") == 0)
+	if (strcmp(a->name, ACL_DEFAULT_NAME) == 0)
 		return "default_acl";
 	return NULL;
 }

@@ -7,79 +7,49 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "tools/acl.h"
 #include "tools/export.h"
 #include "tools/image.h"
 #include "tools/progress.h"
 
 /* ---- access control lists -------------------------------------------------- */
 
-/* As system calls give them: a version, then entries. */
-enum { ACL_VERSION = 2, ACL_HEAD_BYTES = 4, ACL_ENTRY_BYTES = 8 };
-
-static const struct acl_tag {
-	uint16_t tag;
-	int archive;
-	bool has_id;
-} acl_tags[] = {
-	{0x01, ARCHIVE_ENTRY_ACL_USER_OBJ, false},
-	{0x02, ARCHIVE_ENTRY_ACL_USER, true},
-	{0x04, ARCHIVE_ENTRY_ACL_GROUP_OBJ, false},
-	{0x08, ARCHIVE_ENTRY_ACL_GROUP, true},
-	{0x10, ARCHIVE_ENTRY_ACL_MASK, false},
-	{0x20, ARCHIVE_ENTRY_ACL_OTHER, false},
+static const int acl_tags[] = {
+	[ACL_OWNER] = ARCHIVE_ENTRY_ACL_USER_OBJ,
+	[ACL_USER] = ARCHIVE_ENTRY_ACL_USER,
+	[ACL_OWNING_GROUP] = ARCHIVE_ENTRY_ACL_GROUP_OBJ,
+	[ACL_GROUP] = ARCHIVE_ENTRY_ACL_GROUP,
+	[ACL_MASK] = ARCHIVE_ENTRY_ACL_MASK,
+	[ACL_OTHER] = ARCHIVE_ENTRY_ACL_OTHER,
 };
-
-static uint32_t little(const unsigned char *from, unsigned bytes)
-{
-	uint32_t value = 0;
-
-	while (bytes-- > 0)
-		value = value << 8 | from[bytes];
-	return value;
-}
-
-static int acl_entry_add(
-	struct archive_entry *entry, int type, const unsigned char *from)
-{
-	uint32_t tag = little(from, 2);
-	int may = (int)little(from + 2, 2);
-
-	for (size_t i = 0; i < ARRAY_COUNT(acl_tags); i++) {
-		const struct acl_tag *t = &acl_tags[i];
-		int id = t->has_id ? (int)little(from + 4, 4) : -1;
-
-		if (t->tag != tag)
-			continue;
-		return archive_entry_acl_add_entry(entry, type, may & 7,
-			       t->archive, id, NULL) == ARCHIVE_OK
-			       ? 0
-			       : -ENOMEM;
-	}
-	return -EUCLEAN;
-}
 
 static int acl_add(
 	struct archive_entry *entry, int type, const struct attribute *a)
 {
-	int err = 0;
+	struct acl_entry e;
+	size_t count;
 
-	if (a->bytes < ACL_HEAD_BYTES ||
-		(a->bytes - ACL_HEAD_BYTES) % ACL_ENTRY_BYTES != 0 ||
-		little(a->value, ACL_HEAD_BYTES) != ACL_VERSION)
+	if (!acl_count(a, &count))
 		return -EUCLEAN;
-	for (size_t at = ACL_HEAD_BYTES; err == 0 && at < a->bytes;
-		at += ACL_ENTRY_BYTES)
-		err = acl_entry_add(entry, type, a->value + at);
-	return err;
+	for (size_t i = 0; i < count; i++) {
+		if (!acl_entry_at(a, i, &e))
+			return -EUCLEAN;
+		if (archive_entry_acl_add_entry(entry, type, (int)e.may,
+			    acl_tags[e.kind],
+			    acl_has_id(e.kind) ? (int)e.id : -1,
+			    NULL) != ARCHIVE_OK)
+			return -ENOMEM;
+	}
+	return 0;
 }
 
 /* ---- headers --------------------------------------------------------------- */
 
 static int attribute_add(struct archive_entry *entry, const struct attribute *a)
 {
-	if (strcmp(a->name, "system.posix_acl_access") == 0)
+	if (strcmp(a->name, ACL_ACCESS_NAME) == 0)
 		return acl_add(entry, ARCHIVE_ENTRY_ACL_TYPE_ACCESS, a);
-	if (strcmp(a->name, "system.posix_acl_default") == 0)
+	if (strcmp(a->name, ACL_DEFAULT_NAME) == 0)
 		return acl_add(entry, ARCHIVE_ENTRY_ACL_TYPE_DEFAULT, a);
 	archive_entry_xattr_add_entry(entry, a->name, a->value, a->bytes);
 	return 0;

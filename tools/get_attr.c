@@ -19,6 +19,7 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
+#include "tools/acl.h"
 #include "tools/get.h"
 
 enum {
@@ -29,7 +30,6 @@ enum {
 };
 
 static const char acl_prefix[] = "system.posix_acl_";
-static const char acl_access[] = "system.posix_acl_access";
 
 /* Something to change: an open file, or what an O_PATH one holds, which calls
  * on paths reach by its name in /proc and no other way. */
@@ -158,7 +158,7 @@ static bool attributes_set(struct get_worker *w, const struct get_source *s,
 		if (!is_wanted(w->get, name, owned))
 			continue;
 		attribute_set(w, s, to, name);
-		has_acl = has_acl || strcmp(name, acl_access) == 0;
+		has_acl = has_acl || strcmp(name, ACL_ACCESS_NAME) == 0;
 	}
 	return has_acl;
 }
@@ -229,7 +229,7 @@ static void set_all(struct get_worker *w, const struct get_source *s,
 	bool has_acl;
 
 	if (inherits)
-		(void)fremovexattr(to->fd, acl_access);
+		(void)fremovexattr(to->fd, ACL_ACCESS_NAME);
 	has_acl = attributes_set(w, s, to, owned);
 	if (!to->is_link && (mode != first || has_acl || inherits))
 		mode_set(s, to, mode);

@@ -17,12 +17,11 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
+#include "tools/acl.h"
 #include "tools/get.h"
 #include "tools/progress.h"
 
 #define MODE_NONE ((mode_t)-1)
-
-static const char default_acl[] = "system.posix_acl_default";
 
 struct listing {
 	struct pool_job job;
@@ -53,7 +52,7 @@ static struct get_dir *dir_new(
 
 static bool has_default_acl(int fd)
 {
-	return fgetxattr(fd, default_acl, NULL, 0) >= 0;
+	return fgetxattr(fd, ACL_DEFAULT_NAME, NULL, 0) >= 0;
 }
 
 int get_dir_top(struct get *get, int fd, struct get_dir **out)
@@ -242,8 +241,8 @@ static int dir_make(struct get_dir *dir)
 		return err;
 	dir->keeps = !dir->made && !dir->get->options.force;
 	if (dir->made && parent->inherits) {
-		(void)fremovexattr(dir->fd, default_acl);
-		(void)fremovexattr(dir->fd, "system.posix_acl_access");
+		(void)fremovexattr(dir->fd, ACL_DEFAULT_NAME);
+		(void)fremovexattr(dir->fd, ACL_ACCESS_NAME);
 		if (fchmod(dir->fd, 0700) != 0)
 			return -errno;
 	}
